@@ -1,4 +1,5 @@
-"""``.venv/bin/python -m lab``: the lab itself, without tools, image and cluster (``make lab`` does all of it)."""
+"""``.venv/bin/python -m lab``: brings up the lab alone, without tools, images and cluster; ``make lab`` brings up
+everything."""
 
 from __future__ import annotations
 
@@ -217,7 +218,7 @@ def _status(state: LabState, *, as_json: bool) -> int:
 
 
 def _which(report: dict[str, Any]) -> str:
-    """Return the name of what the report covers: a whole lab, or a tenant's part of one."""
+    """Return the heading of the report: the whole lab, or one tenant's part of it."""
     if report["lab"] != report["env"]:
         return f"environment {report['env']}, its part of the lab of environment {report['lab']}"
     beside = f", with {' and '.join(report['beside'])} in it" if report["beside"] else ""

@@ -33,6 +33,6 @@ def ensure(contents: Contents, *, log_dir: Path, progress: Progress) -> Path:
 
 
 def require_root(what: str) -> None:
-    """Raise :class:`SetupError` unless this process runs as root, which making file systems needs."""
+    """Raise :class:`SetupError` unless this process runs as root, because only root can make file systems."""
     if os.geteuid() != 0:
         raise SetupError(f"making {what} needs root: run it as root")

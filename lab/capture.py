@@ -1,7 +1,7 @@
 """Counts the packets on the lab's internet by source and destination: ``python -m lab capture``.
 
-Listens with a packet socket in the internet's namespace on all links, and counts each packet once, when it comes in.
-Between sites only IKE and ESP in UDP should pass; all other packets are reported as in the clear.
+A packet socket in the internet's namespace listens on all links, and the capture counts each packet once, when it comes
+in. Between sites only IKE and ESP in UDP should pass; all other packets are reported as in the clear.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EVERYTHING = 0x0003
 """ETH_P_ALL (packet(7))."""
 _IPV4 = b"\x08\x00"
 _OUTGOING = 4
-"""PACKET_OUTGOING (packet(7)): a packet on its way out, which was counted when it came in."""
+"""PACKET_OUTGOING (packet(7)): a packet on its way out, already counted when it came in."""
 _PROTOCOLS = {1: "icmp", 6: "tcp", 17: "udp", 50: "esp"}
 SEALED = ("ike", "esp-in-udp", "nat-keepalive")
 """Kinds of flows that may pass between sites."""
@@ -117,7 +117,7 @@ def in_the_clear(flow: PacketFlow, known: Mapping[str, CapturePoint]) -> bool:
 
 
 def summary(counts: Mapping[PacketFlow, Sequence[int]], status: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-    """Return ``flows``, sorted by bytes, largest first, and ``in_the_clear``: the flows that should not pass."""
+    """Return ``flows``, sorted by bytes, largest first, and ``in_the_clear``, the flows that should not pass."""
     known = places(status)
     rows = [
         {

@@ -1,7 +1,7 @@
 """The lab's cgroup directories, on hosts with version 1, version 2 or both.
 
-Only directories named ``longhaul-<env>-<hash>`` below each hierarchy's mount are made and removed. The mounts and every
-other group are the host's and stay as they are.
+The lab makes and removes only directories named ``longhaul-<env>-<hash>`` below each hierarchy's mount. The mounts and
+all other groups belong to the host and stay as they are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from lab.state import LabError, LabState
 LAB = "_lab"
 """Group of process 1, the daemon and its servers. No machine can have this name."""
 OPERATOR = "_operator"
-"""Group of commands run through ``enter``. They live in the host's PID namespace, so they do not end with process 1."""
+"""Group of commands run through ``enter``. The commands live in the host's PID namespace, so they do not end with
+process 1."""
 
 ENTER_SCRIPT = """while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@" """
 
@@ -43,8 +44,8 @@ def hierarchies() -> tuple[Hierarchy, ...]:
 
 
 def parse(mountinfo: str) -> tuple[Hierarchy, ...]:
-    """Parse the hierarchies in a /proc/PID/mountinfo (fields: proc(5)); each is returned once, however often it is
-    mounted."""
+    """Parse the hierarchies in a /proc/PID/mountinfo (fields: proc(5)), and return each hierarchy once, however often
+    it is mounted."""
     mounted: dict[str, Hierarchy] = {}
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
@@ -107,7 +108,7 @@ class ControlGroup:
         return pids - {0}
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> set[int]:
-        """Signal every member once; return the members that were there."""
+        """Signal every member once; return the signalled members."""
         members = self.members() - {os.getpid()}
         for pid in members:
             with contextlib.suppress(ProcessLookupError):
@@ -158,7 +159,7 @@ def _copy_cpuset(parent: Path, child: Path) -> None:
 
 
 def _delegate(directory: Path) -> None:
-    """Enable for the machines every controller that the host enables for the lab's top directory, and no others."""
+    """Enable for the machines exactly the controllers that the host enables for the lab's top directory."""
     for controller in (directory / "cgroup.controllers").read_text().split():
         with contextlib.suppress(OSError):  # cpu, for example, is refused while the host has realtime threads
             (directory / "cgroup.subtree_control").write_text(f"+{controller}")

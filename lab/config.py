@@ -1,4 +1,4 @@
-"""Configuration of one lab: written by ``start``, read by its process 1 and its daemon."""
+"""Configuration of one lab. ``start`` writes the file; the lab's process 1 and its daemon read it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LabConfig:
     bare_rootfs: str = ""
     """Root file system of the hosts; empty for ``rootfs``."""
     gateway_rootfs: str = ""
-    """Root file system of the clouds' VPN gateways; empty for none, and then there are no tunnels to them."""
+    """Root file system of the clouds' VPN gateways; empty for none, and then the gateways have no tunnels."""
     depot: str = ""
     """Folder that the depot serves; empty for no depot."""
     regions: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class LabConfig:
     operator_public: str = str(OPERATOR_PUBLIC)
     """Address of the operator on the lab's internet, which the environment's vault admits."""
     beside: str = ""
-    """Environment in whose lab this one is a tenant; empty for a lab of its own."""
+    """Environment whose lab this environment joins as a tenant; empty for an environment with its own lab."""
     api_address: str = ""
     """``address:port`` to which the loopback port connects; empty for none."""
     port: int

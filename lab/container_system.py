@@ -18,13 +18,13 @@ from longhaul.toolchain.spec import load
 _LAYOUT = 1
 """Version of the result. Raise it when the code below makes a different result from the same sources."""
 _SPACE_MIB = 400
-"""Space in MiB that packages and system need while they are made."""
+"""Free space in MiB that is needed to make a system."""
 _MERGED = ("bin", "lib", "lib64", "sbin")
 """Folders that are links into ``usr``, as in every Debian since 12."""
 _UNUSED = ("usr/share/bash-completion", "usr/share/doc", "usr/share/info", "usr/share/locale", "usr/share/man")
 _BUSYBOX = "usr/bin/busybox"
 _EXTRACT = 'dpkg-deb --fsys-tarfile "$1" | tar --extract --keep-directory-symlink --directory "$2"'
-"""Script that unpacks a package. ``dpkg-deb --extract`` would put folders in the place of the links into ``usr``."""
+"""Script that unpacks a package. ``dpkg-deb --extract`` would replace the links into ``usr`` by folders."""
 
 
 def ensure(
@@ -36,8 +36,9 @@ def ensure(
     log_dir: Path,
     progress: Progress,
 ) -> Path | None:
-    """Return the folder of an image's system, made unless it is cached; None for an image without one. ``around`` has
-    the tools' binaries, ``base`` the base image and its archives. Raise :class:`SetupError` when it cannot be made."""
+    """Return the folder of an image's system, and make it unless it is cached; None for an image without a system.
+    ``around`` has the tools' binaries, ``base`` the base image and its archives. Raise :class:`SetupError` when the
+    system cannot be made."""
     system = image.system
     if system is None:
         return None

@@ -32,7 +32,7 @@ class Switches(Protocol):
     """Switches of the clouds that a test or a user operates."""
 
     def warn_spot(self, instance_id: str, notice: str) -> None:
-        """Send a notice to a spot instance; raises LookupError when there is none of this id."""
+        """Send a notice to a spot instance; raise LookupError when no spot instance has this id."""
 
     def limit_machines(self, kind: str, zone: str, count: int | None, error: str) -> None:
         """Limit how many machines of a type a cloud has, and set the error of requests beyond the limit; None lifts the
@@ -53,8 +53,8 @@ def short_path(path: Path) -> Iterator[str]:
 
 
 def request(state: LabState, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Send a request to the daemon of the lab that the environment is in. Raises OSError when no daemon listens, and
-    :class:`LabError` with the daemon's message when it refuses."""
+    """Send a request to the daemon of the lab that the environment is in. Raise OSError when no daemon listens, and
+    :class:`LabError` with the daemon's message when the daemon refuses."""
     with socket.socket(socket.AF_UNIX) as connection, short_path(host_of(state).control_socket) as name:
         connection.settimeout(_ANSWER_S if method == "GET" else _ACT_S)
         connection.connect(name)
@@ -72,7 +72,7 @@ def request(state: LabState, method: str, path: str, body: dict[str, Any] | None
 
 
 def listener(state: LabState) -> socket.socket:
-    """Make the daemon's listening socket; replaces the one of a dead daemon."""
+    """Make the daemon's listening socket, in place of a dead daemon's socket."""
     state.control_socket.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     with short_path(state.control_socket) as name:

@@ -82,7 +82,7 @@ class Sites:
         self._runners: dict[str, list[web.AppRunner]] = {}
 
     def attach(self, cloud: CloudServices) -> None:
-        """Set the clouds, which are made after the hypervisor that calls this object."""
+        """Set the clouds. They are made after the hypervisor, which calls this object."""
         self._cloud = cloud
 
     def ca(self) -> bytes:
@@ -90,7 +90,7 @@ class Sites:
         return b"" if self._cloud is None else self._cloud.ca_certificate.read_bytes()
 
     async def network_up(self, network: Network, router: Namespace) -> None:
-        """See :class:`lab.hypervisor.NetworkObserver`."""
+        """See :class:`lab.hypervisor.reconcile.NetworkObserver`."""
         if network.id in self._runners or self._cloud is None:
             return
         site = await router.listen(str(SITE_SERVICES), 443)
@@ -104,7 +104,7 @@ class Sites:
             self._runners[network.id].append(await serve(app, listener, tls=depot_authority.server_context()))
 
     async def network_down(self, network_id: str) -> None:
-        """See :class:`lab.hypervisor.NetworkObserver`."""
+        """See :class:`lab.hypervisor.reconcile.NetworkObserver`."""
         for runner in self._runners.pop(network_id, []):
             await runner.cleanup()
 
@@ -193,7 +193,7 @@ class Daemon:
         return Path(self._config.depot) if self._config.depot else None
 
     def _hosts(self) -> World:
-        """Return the world of the environment's racks, from the present hosts file."""
+        """Return the world of the environment's racks, from the current hosts file."""
         if not self._config.stack:
             return World()
         environment = load(Path(self._config.stack))

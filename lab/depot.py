@@ -1,7 +1,7 @@
 """The lab's depot, made from cached parts: a folder of :mod:`longhaul.artifacts`, for any environment in a lab.
 
-Its container images are made from tools, since a machine with a lab may reach no registry. Its packages are those that
-the lab's base image lacks. The lab signs it, like a builder (:mod:`lab.signing`).
+The depot's container images are made from tools, because a machine with a lab may reach no registry. The depot has the
+packages that the lab's base image lacks. The lab signs the depot, like a builder (:mod:`lab.signing`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from longhaul.toolchain.spec import Spec, load, machine_arch
 _LAYOUT = 3
 """Version of the result. Raise it when the code makes a different result from the same sources."""
 _SPACE_MIB = 400
-"""Space in MiB that packages and images need while they are made."""
+"""Free space in MiB that is needed to make packages and images."""
 
 
 def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None, spec: Spec | None = None) -> Path:

@@ -1,5 +1,6 @@
-"""The authority of the servers of the lab's depots. Its key is in the checkout, since it protects nothing outside a
-lab: its certificate is valid only for the lab's depots and loopback, and only environments in a lab trust it."""
+"""The authority of the servers of the lab's depots. The authority's key is in the checkout, because it protects nothing
+outside a lab: the authority's certificate is valid only for the lab's depots and loopback, and only environments in a
+lab trust it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _NAMES = (DEPOT_NAME, "127.0.0.1")
 
 
 def server_context() -> ssl.SSLContext:
-    """Return the settings of a depot's server, with a certificate that is made for it."""
+    """Return the TLS settings of a depot's server, with a new certificate."""
     with tempfile.TemporaryDirectory(prefix="longhaul-depot-") as name:
         folder = Path(name)
         pki = Pki(ca_certificate=AUTHORITY, server_certificate=folder / "server.pem", server_key=folder / "key.pem")

@@ -44,7 +44,8 @@ class DesiredSubnet:
     name: str
     range: IPv4Network
     egress: IPv4Address | None = None
-    """Public address of the NAT for this subnet's traffic to the internet; without one the internet is out of reach."""
+    """Public address of the NAT for this subnet's traffic to the internet; None means that the subnet cannot reach the
+    internet."""
     routes: tuple[Route, ...] = ()
     """Routes of this subnet, besides those to the network itself and to its NAT."""
     service_endpoint: bool = False
@@ -57,7 +58,7 @@ class Network:
 
     id: str
     name: str
-    """Name of the network. Interface names use at most 15 characters of it; the hypervisor shortens."""
+    """Name of the network. The hypervisor shortens it for interface names, which have at most 15 characters."""
     ranges: tuple[IPv4Network, ...]
     subnets: tuple[DesiredSubnet, ...]
     names: dict[str, IPv4Address] = field(default_factory=dict)
@@ -83,9 +84,9 @@ class DesiredMachine:
     """Id of the :class:`Network`."""
     address: IPv4Interface
     routed: tuple[IPv4Network, ...] = ()
-    """Ranges besides its address that the network delivers to this machine, and from which it may send: the prefix or
-    secondary addresses of its pods; for a rack's gateway, the other sites' blocks. Rules apply to them as to the
-    address."""
+    """Ranges, besides its address, that the network delivers to this machine and from which the machine may send: its
+    pods' prefix or secondary addresses, or for a rack's gateway the other sites' blocks. Rules apply to these ranges as
+    to the address."""
     public: IPv4Address | None = None
     """Address of a second interface, ``eth1``, on the internet itself; a rack's gateway has one."""
     rules: tuple[DesiredRule, ...]
@@ -95,7 +96,7 @@ class DesiredMachine:
     user_data: bytes
     running: bool = True
     deallocated: bool = False
-    """True when a stopped machine has left its physical host, and so lost its local disks."""
+    """True when a stopped machine has left its physical host, and has therefore lost its local disks."""
     local_ssd_gib: int = 0
     network_disk: str = ""
     """Id of the network disk that holds the machine's data in place of a local one; empty when there is none."""
@@ -163,8 +164,8 @@ class DesiredGateway:
     """Public addresses of the gateway, on the internet."""
     tunnels: tuple[DesiredTunnel, ...] = ()
     spreads: bool = False
-    """True when each address is an instance that gets a share of the flows to every remote range, even if it has no
-    tunnel there."""
+    """True when each address is an instance with a share of the flows to every remote range, even an instance without a
+    tunnel to that range."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,11 +188,10 @@ class World:
     gateways: tuple[DesiredGateway, ...] = ()
     peerings: tuple[Peering, ...] = ()
     network_disks: frozenset[str] = frozenset()
-    """Ids of the network disks, which outlive the machines that have them; another disk of the same name has another
-    id."""
+    """Ids of the network disks. They outlive the machines that have them. A new disk of the same name has a new id."""
 
     def __add__(self, other: World) -> World:
-        """Return both worlds as one; they share nothing (clouds and racks, for example)."""
+        """Return the union of two worlds that have no object in common, such as clouds and racks."""
         return World(
             networks=self.networks + other.networks,
             machines=self.machines + other.machines,
@@ -219,7 +219,7 @@ class TunnelState:
 
     up: bool
     since: float = 0.0
-    """Time at which it last came up or went down, in seconds since the epoch; 0 when it never did."""
+    """Time at which the tunnel last came up or went down, in seconds since the epoch; 0 when it has never been up."""
     bytes_in: int = 0
     bytes_out: int = 0
 
@@ -243,8 +243,8 @@ class Hypervisor(Protocol):
         """Return the state of one machine; it is ``running`` once its cloud-init has finished."""
 
     def has_room(self, machine_ids: Collection[str]) -> bool:
-        """Return whether the host has room for one more node, in addition to those of ``machine_ids`` that have not
-        started yet."""
+        """Return whether the host has room for one more node, in addition to the machines of ``machine_ids`` that have
+        not started yet."""
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
         """Wait until one machine has its desired state (``running``, ``stopped`` or ``absent``) or is ``failed``.

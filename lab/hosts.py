@@ -1,10 +1,10 @@
-"""Racks of an environment in the lab, before anything was run on them. Nothing here has side effects.
+"""Racks of an environment in the lab, in their state before Longhaul runs on them. Nothing here has side effects.
 
 Each on-premises site is one network. Its router delivers pods' ranges to hosts, and the other sites' blocks to the
 first gateway that runs, as a site's own routers would. Gateways and hosts run a bare Debian. Like a bare-metal
-provisioner, the user-data gives each an SSH host key and admits the operator, and does nothing else.
+provisioner, the user-data only gives each machine an SSH host key, and admits the operator.
 
-Host keys are derived from names, so that their public halves can be pinned in a committed hosts file. They protect
+Host keys are derived from names, so that their public halves can be pinned in a committed hosts file. The keys protect
 nothing outside the lab.
 """
 

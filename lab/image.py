@@ -1,9 +1,9 @@
 """Images of the lab: read-only root file systems; every machine's root is an overlay over one of them.
 
-``bare`` is the operating system as a provisioner leaves it. ``node`` is the same after ``playbooks/image.yml``;
-cloud machines boot it. ``gateway`` stands in for the clouds' own VPN gateways. Images are made in layers, each cached
-under a digest of its sources, so a changed unit file requires neither a new system nor its packages. ``manifest.json``
-beside the node's root lists its content.
+``bare`` is the operating system as a provisioner leaves it. ``node`` is the same after ``playbooks/image.yml``; cloud
+machines boot it. ``gateway`` is for the lab's stand-ins for the clouds' VPN gateways. Images are made in layers, each
+cached under a digest of its sources, so a changed unit file requires neither a new system nor its packages.
+``manifest.json`` beside the node's root lists its content.
 
 From Python: :func:`bake`. From a shell: ``python3 -m lab.image`` prints the paths.
 """
@@ -49,9 +49,9 @@ _OF_DEPOT = (
     "apt/apt.conf.d/50longhaul-depot",
     "longhaul/depot-authority.pem",
 )
-"""Files in /etc by which the roles use a bake's depot; finished images do not have them."""
+"""Files in /etc with which the roles use a bake's depot; finished images do not have these files."""
 _ROLES = {"images": "preloaded_images", "manifest": "image_manifest"}
-"""Names of roles by their tasks' tag, where the two differ."""
+"""Names of roles by their tasks' tag, where tag and name differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,16 +99,16 @@ class ImageSources:
 def load_sources(
     root: Path | None = None, *, operating_system: str = "", versions: Mapping[str, str] | None = None
 ) -> ImageSources:
-    """Return the sources of a checkout (this one by default), with its own operating system or another, and with the
-    default version of each release or the version in ``versions``."""
+    """Return the sources of a checkout, by default this one. ``operating_system`` replaces the checkout's operating
+    system, and ``versions`` replaces default versions of releases."""
     root = root or repository()
     packages = image_contents.load(root, operating_system=operating_system)
     return ImageSources(contents=packages, project=root, lab_tree=root / "lab" / "rootfs", spec=load(versions=versions))
 
 
 def bake(*, log_dir: Path, progress: Progress, sources: ImageSources | None = None) -> LabImages:
-    """Make the images of this checkout, unless they are cached. Needs root if something has to be made. Raise
-    :class:`SetupError` when that fails."""
+    """Make the images of this checkout, unless they are cached. This needs root if an image has to be made. Raise
+    :class:`SetupError` when an image cannot be made."""
     maker = _ImageMaker(sources=sources or load_sources(), log_dir=log_dir, progress=progress)
     bare, gateway = maker.bare(), maker.gateway()
     node = maker.node()
@@ -137,8 +137,8 @@ class _ImageMaker:
         return self._with_lab_files("gateway", self._played("gateway-packages", ["packages"], {"kind": "gateway"}))
 
     def node(self) -> Path:
-        """Make the node's layers: first packages, binaries and container images, which take long and change seldom;
-        then the files, which are copied quickly and change often."""
+        """Make the node's layers: first packages, binaries and container images (slow, and seldom changed), then the
+        files (quick, and often changed)."""
         under = self._played("node-packages", ["packages", "binaries", "images"], {})
         files = self.sources.files()
         described = {name: describe(path) for name, path in files.items()}
@@ -163,7 +163,7 @@ class _ImageMaker:
         return place
 
     def _services(self, root: Path) -> Path:
-        """Make the services' tree here: the playbook runs without this machine's proxies."""
+        """Make the services' tree on this machine, because the playbook runs without this machine's proxies."""
         return services.ensure(
             python=(root / "usr/bin/python3").readlink().name.removeprefix("python"),
             machine=platform.machine(),

@@ -1,8 +1,8 @@
-"""Process 1 of a lab: everything of the lab lives below it and ends with it.
+"""Process 1 of a lab: all processes of the lab live below it and end with it.
 
-:mod:`lab.start` starts it under ``unshare --mount --pid --fork --net --mount-proc``. It makes the lab's own ``/run``
-and its "internet", starts the daemon, restarts it when it dies, and reaps orphans. SIGTERM ends the daemon and then the
-lab. If this process ends in any other way, the kernel ends the lab too.
+:mod:`lab.start` starts process 1 under ``unshare --mount --pid --fork --net --mount-proc``. Process 1 makes the lab's
+own ``/run`` and its "internet", starts the daemon, restarts the daemon when it dies, and reaps orphans. SIGTERM ends
+the daemon and then the lab. If this process ends in any other way, the kernel ends the lab too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOG = logging.getLogger("lab.init")
 _DAEMON_END_S = 5.0
 """Seconds that the daemon gets to close its files before the lab ends."""
 _LIVED_S = 60.0
-"""Seconds that a daemon must have lived to be restarted at once."""
+"""Seconds that a daemon must have run for its restart to be immediate."""
 _LONGEST_WAIT_S = 10.0
 
 

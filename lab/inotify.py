@@ -1,6 +1,7 @@
-"""Inotify instances: Linux allows a user 128 on the whole machine, and each machine of a lab needs some.
+"""Inotify instances: Linux allows each user 128 instances on the host, and each machine of a lab needs some.
 
-All machines of a lab are root's on one kernel (inotify(7); fs/notify/inotify/inotify_user.c, ``init_user_ns``).
+All machines of a lab run as root on one kernel, so they share one limit (inotify(7); fs/notify/inotify/inotify_user.c,
+``init_user_ns``).
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 ENOUGH = 8192
 """Advised limit; nodes set the same (docs/performance.md)."""
 MACHINE, API_SERVER, NODE, VPN = 5, 7, 8, 5
-"""Numbers of inotify instances: four of a machine's systemd and one of its message bus; those of kube-apiserver; five
-of a kubelet, two of containerd and one of kube-proxy; on a VPN machine kube-proxy's and one for each path that its
-systemd watches. Counted in ``/proc/*/fd`` of a lab."""
+"""Numbers of inotify instances, counted in ``/proc/*/fd`` of a lab. MACHINE: four of systemd and one of the message
+bus. API_SERVER: those of kube-apiserver. NODE: five of kubelet, two of containerd and one of kube-proxy. VPN: one of
+kube-proxy, and one for each path that systemd watches."""
 
 
 def at_hand(wanted: int) -> bool:
-    """Return whether this many can be made now, by making them: no counter includes those of other namespaces."""
+    """Return whether ``wanted`` instances can be made now, by making them: no counter includes the instances of other
+    namespaces."""
     libc = ctypes.CDLL(None, use_errno=True)
     made: list[int] = []
     try:

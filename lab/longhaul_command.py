@@ -22,8 +22,8 @@ class StepFailedError(Exception):
 
 
 def longhaul(path: Path, env: str, step: LabStep, command: str, *arguments: str, shown: bool) -> str:
-    """Run a command of ``longhaul`` on an environment of the project ``path``, and return its output. With ``shown``,
-    the output is also printed as it comes; the step's log always has it.
+    """Run a command of ``longhaul`` on an environment of the project ``path``, and return its output. The step's log
+    has the output; with ``shown``, the output is also printed as it comes.
 
     Raise :class:`StepFailedError`, with the end of the output unless that was printed, and KeyboardInterrupt once the
     engine has ended.
@@ -61,7 +61,7 @@ def longhaul(path: Path, env: str, step: LabStep, command: str, *arguments: str,
 
 
 def _pass_on(interrupt: KeyboardInterrupt, process: subprocess.Popen[str]) -> None:
-    """Pass an interrupt on to the engine, unless it already got it. Ctrl-C reaches the engine from the terminal, and a
-    second one would abort it; a signal to this process alone does not reach it."""
+    """Pass an interrupt on to the engine, unless the engine already got it. Ctrl-C in the terminal also reaches the
+    engine, and a second interrupt would abort the engine. A signal to this process alone does not reach the engine."""
     if isinstance(interrupt, TerminatedError):
         process.send_signal(signal.SIGINT)

@@ -1,4 +1,5 @@
-"""The program ``openvpn`` of the lab's laptop: Debian's package, which would bring services to the host."""
+"""The program ``openvpn`` of the lab's laptop, unpacked from Debian's package. An installation of the package would
+bring services to the host."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ def folder() -> Path:
 
 
 def ensure(*, log_dir: Path, progress: Progress) -> Path:
-    """Return the folder with the program, the system's own if it has one. Raise ``SetupError`` without apt, or when the
-    package is not available."""
+    """Return the folder with the program: the host's folder if the host has the program, else the unpacked package's.
+    Raise ``SetupError`` without apt, or when the package is not available."""
     program = shutil.which("openvpn", path="/usr/sbin:/usr/bin:/sbin:/usr/local/sbin")
     if program is not None:
         return Path(program).parent

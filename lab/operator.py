@@ -1,10 +1,11 @@
 """People's places in the lab: network namespaces, entered from the host.
 
 ``enter CMD…`` runs a command as the operator: in the operator's network, with the lab's name server and the operator's
-environment variables, but with the host's files, processes and working directory. It becomes the command, so terminal,
-signals and exit code are the command's own. The command is in the cgroup ``_operator``, so that teardown finds it.
-``enter-laptop`` does the same on the operator's laptop, which reaches the environment only through its VPN.
-``enter-company`` does it where the company runs services of its own, without the operator's variables.
+environment variables, but with the host's files, processes and working directory. ``enter`` replaces itself with the
+command, so the command has the terminal, gets the signals and gives the exit code. The command is in the cgroup
+``_operator``, so that teardown finds it. ``enter-laptop`` does the same on the operator's laptop, which reaches the
+environment only through its VPN. ``enter-company`` does the same, without the operator's variables, in the network
+where the company runs its services.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def _assignments(variables: Mapping[str, str], folders: Sequence[str]) -> str:
 
 
 def authorized_key(state: LabState) -> str:
-    """Return the public half of the operator's SSH key, as in ``authorized_keys``; make the key when there is none."""
+    """Return the public half of the operator's SSH key in the form of ``authorized_keys``; make the key when there is
+    none."""
     if not state.ssh_key.exists():
         state.ssh_key.parent.mkdir(mode=0o700, exist_ok=True)
         write_atomically(state.ssh_key, private_text(Ed25519PrivateKey.generate()))
@@ -169,7 +171,7 @@ class Forwarder:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy one direction; pass its end on, while the other direction may continue."""
+    """Copy one direction, and pass on its end; the other direction may continue."""
     try:
         while data := await reader.read(65536):
             writer.write(data)

@@ -1,9 +1,9 @@
-"""Debian packages that the lab needs on the host. None is fetched when all are there.
+"""Debian packages that the lab needs on the host. If all are installed, nothing is fetched.
 
-They start no service: programs (mmdebstrap, git, ip, nft; dnsmasq-base is dnsmasq without its service) and
-systemd-nspawn. Debian ships nftables with its service disabled, and the units of systemd-container start on demand.
-Packages that start a service when they are installed (strongswan, haproxy, dnsmasq) belong in the machines' image,
-never here.
+The packages start no service: they contain programs (mmdebstrap, git, ip, nft; dnsmasq-base is dnsmasq without its
+service) and systemd-nspawn. Debian ships nftables with its service disabled, and the units of systemd-container start
+on demand. Packages that start a service when they are installed (strongswan, haproxy, dnsmasq) belong in the machines'
+image, never here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longhaul.toolchain.process import run_logged
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    """A package, and the sign that its content is present, on systems without that package too."""
+    """A package, and a file or command that shows that its content is present, even on systems without that package."""
 
     name: str
     shows: str
@@ -42,9 +42,9 @@ HOST = (
     Package(name="gpg-agent", shows="gpg-agent"),
 )
 GO = (Package(name="golang-go", shows="go"),)
-"""Any Go, which then fetches the pinned one. Installed only when a tool has to be built and there is no Go."""
+"""Any Go; it fetches the pinned Go itself. Installed only when a tool has to be built and there is no Go."""
 C = (Package(name="gcc", shows="gcc"), Package(name="libc6-dev", shows="/usr/include/stdio.h"))
-"""C compiler, for tools that are partly in C. Installed only when one of these has to be built."""
+"""C compiler, for tools that are partly in C. Installed only when such a tool has to be built."""
 
 
 def ensure(wanted: Iterable[Package] = HOST, *, log_dir: Path, progress: Progress) -> tuple[str, ...]:

@@ -63,14 +63,14 @@ def chosen(options: argparse.Namespace) -> LabProject:
 
 @dataclass(frozen=True, kw_only=True)
 class RootParts:
-    """Parts of machines: root file systems, and the depot from which they load the rest."""
+    """Parts of machines: root file systems, and the depot from which machines load everything else."""
 
     node: Path
     """Root file system of every image that a cloud site names."""
     bare: Path | None = None
     """Root file system of the hosts; ``node`` when left out."""
     gateway: Path | None = None
-    """Root file system of the clouds' VPN gateways; without one there are no tunnels."""
+    """Root file system of the clouds' VPN gateways; without it there are no tunnels."""
     depot: Path | None = None
     """Folder that the depot serves."""
     tools: Path
@@ -111,7 +111,7 @@ def config(environment: Environment, chosen: LabProject, parts: RootParts) -> La
 
 
 def _images(ids: Iterable[str], node: Path, *, known: Mapping[str, str]) -> dict[str, str]:
-    """Return the root file systems by image id. An image id that the lab already uses keeps its content, as in a cloud:
+    """Return the root file systems by image id. As in a cloud, an image id that the lab already uses keeps its content;
     another version needs another id."""
     fresh = {name: str(node) for name in ids if not _is_other(known.get(name, str(node)), node)}
     return {**known, **fresh}
@@ -144,8 +144,8 @@ def watchers(environment: Environment) -> int:
 
 
 def check_second(environment: Environment, chosen: LabProject) -> None:
-    """Raise :class:`LabError`, before anything is built, when the environment would be a second one in a running lab
-    that cannot hold it."""
+    """Raise :class:`LabError`, before anything is built, when the environment would join a running lab that cannot hold
+    it."""
     beside = lab_to_join(chosen.state)
     if not beside or running_init(chosen.state):
         return

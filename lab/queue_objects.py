@@ -1,12 +1,12 @@
 """Objects of Kueue and JobSet in the cluster, for the versions that tools.toml pins, without the parts that Longhaul
 does not use.
 
-After either version was raised there and in ``tools/kueue`` or ``tools/jobset``::
+After a change of a version there and in ``tools/kueue`` or ``tools/jobset``::
 
     .venv/bin/python -m lab.queue_objects
 
-writes ``components/objects/queue_objects/*.json`` again. The source is each module's own ``config`` folder, rendered by
-the pinned kubectl; for the definition of ProvisioningRequest it is the module that Kueue pins.
+writes ``components/objects/queue_objects/*.json`` again. The source is each module's ``config`` folder, rendered by the
+pinned kubectl. The definition of ProvisioningRequest comes from the module that Kueue pins.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ OWN = ("kueue.x-k8s.io", "jobset.x-k8s.io", "autoscaling.x-k8s.io")
 GROUPS = frozenset(
     ("", "apps", "batch", "events.k8s.io", "node.k8s.io", "resource.k8s.io", "scheduling.k8s.io", *OWN),
 )
-"""API groups in which the managers need rights: those of the frameworks in :data:`FRAMEWORKS`, and of the objects that
-they read. Left out are webhook configurations and definitions, into which they would write certificates, and the
-settings of Kueue's own API server."""
+"""API groups in which the managers need rights: the groups of the frameworks in :data:`FRAMEWORKS`, and of the objects
+that the managers read. Webhook configurations and definitions, into which the managers would write certificates, and
+the settings of Kueue's own API server are left out."""
 SCHEMA = "openAPIV3Schema"
 OBJECT, LIST = 3, 2
 """Number of messages in an object and in a list (google.protobuf: Struct, its entry, Value; ListValue, Value)."""
 DEEPEST = 66
-"""Largest nesting of messages in a schema. protobuf in Python, which the lab's plugins use, reads at most 100; the
-resource and the request around it need the rest."""
+"""Largest nesting of messages in a schema. protobuf in Python, which the lab's plugins use, reads at most 100 levels;
+the resource and the request around the schema need the rest."""
 LEAST = 14
 """Nesting of messages that an object needs for plain values and lists of them."""
 ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -90,8 +90,8 @@ def chosen(objects: Iterable[Object]) -> Object:
 
 
 def definition(full: Object) -> Object:
-    """Return a definition with only the stored version, so that nothing is converted; without descriptions, which are
-    nine tenths of it; and no deeper than a plugin reads."""
+    """Return a definition with only the stored version (so that nothing is converted), without descriptions (nine
+    tenths of it), and no deeper than a plugin reads."""
     spec = {key: value for key, value in full["spec"].items() if key != "conversion"}
     versions = [_undescribed(version) for version in spec["versions"] if version["storage"]]
     for version in versions:
@@ -100,8 +100,8 @@ def definition(full: Object) -> Object:
 
 
 def shallow(node: Object, left: int) -> Object:
-    """Return a schema in which nothing is nested deeper than ``left`` messages. Deeper values are accepted unchecked,
-    such as the sources of a pod's volumes; the API server checks them when the pod is made."""
+    """Return a schema that is nested at most ``left`` messages deep. The schema accepts deeper values unchecked, such
+    as the sources of a pod's volumes; the API server checks these when the pod is made."""
     if _levels(node) <= left:
         return node
     if left < LEAST:
@@ -140,7 +140,7 @@ def _undescribed(value: Any) -> Any:
 
 
 def _webhooks(objects: Iterable[Object], kind: str) -> Iterator[Object]:
-    """Return the webhooks for our frameworks and the managers' own kinds, without their addresses."""
+    """Return the webhooks for the frameworks and for the managers' own kinds, without the webhooks' addresses."""
     for configuration in _of(objects, kind):
         for webhook in configuration["webhooks"]:
             if all(_is_ours(rule) for rule in webhook["rules"]):

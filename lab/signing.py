@@ -1,4 +1,4 @@
-"""The builder's key of the lab's depots. It is in the checkout, since it protects nothing outside a lab."""
+"""The builder's key of the lab's depots. The key is in the checkout, because it protects nothing outside a lab."""
 
 from __future__ import annotations
 

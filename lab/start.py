@@ -33,20 +33,20 @@ _COMMANDS = {
 }
 """Programs that the lab runs on the host, and the Debian packages that contain them."""
 _DISK_BYTES = 3 << 30
-"""Free space in bytes that a lab needs; with less, machines would soon fail with odd errors: images' package caches,
-logs, etcd's files."""
+"""Free space in bytes that a lab needs for images' package caches, logs and etcd's files. With less, machines would
+soon fail with odd errors."""
 WATCHERS = 80
 """Number of inotify instances of a hybrid lab with two nodes; used when the caller gives no number."""
 _REPORT_S = 60.0
 _READY_S = 180.0
-"""Seconds that process 1 and the daemon may take; if one ends instead, that is noticed at once."""
+"""Seconds that process 1 and the daemon may take to start; if one of them ends, the wait ends at once."""
 
 
 def start(
     state: LabState, config: LabConfig, *, watchers: int = WATCHERS, say: Callable[[str], None] = print
 ) -> InitRecord:
     """Bring the lab up and wait until it answers; a tenant joins its lab. Idempotent: a running lab with the same
-    parameters is left alone. ``watchers`` is the number of inotify instances that its machines will need.
+    parameters is left alone. ``watchers`` is the number of inotify instances that the lab's machines will need.
 
     Raise :class:`LabError` for everything that the user must correct.
     """
@@ -155,8 +155,8 @@ def _check_network_features() -> None:
 
 
 def give(state: LabState, config: LabConfig) -> bool:
-    """Write additions for a running lab, more images and another depot, and return whether there are any. Its daemon
-    reads them at its next start, which machines do not notice."""
+    """Write additions for a running lab (more images, another depot), and return whether there are any. The lab's
+    daemon reads the additions at its next start; machines do not notice that start."""
     written = LabConfig.read(state)
     given = replace(written, images={**config.images, **written.images}, depot=config.depot)
     if config not in (written, given) or (config.beside and config != written):
@@ -217,7 +217,7 @@ def _hear(report: socket.socket, state: LabState) -> int:
 
 
 def _await_ready(state: LabState, record: InitRecord, *, after: int = 0) -> int:
-    """Wait until the daemon answers, a process other than ``after``; return its process id, as the lab counts."""
+    """Wait until the daemon answers with a process id other than ``after``; return that id, as numbered in the lab."""
     deadline = time.monotonic() + _READY_S
     while True:
         with contextlib.suppress(OSError, LabError):

@@ -1,7 +1,7 @@
 """State of one lab: its files, its lock, and the record of its process 1.
 
-Everything of an environment lies in ``<root>/<env>/`` and its logs in ``<root>/log/<env>-*``; nothing else is written
-on the host but cgroup directories (:mod:`lab.cgroups`).
+Everything of an environment lies in ``<root>/<env>/`` and its logs in ``<root>/log/<env>-*``; the only other things on
+the host are cgroup directories (:mod:`lab.cgroups`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LabState:
 
     @classmethod
     def of(cls, env: str, *, root: Path | None = None) -> LabState:
-        """Return the state of ``env``; raises :class:`LabError` for an invalid name."""
+        """Return the state of ``env``; raise :class:`LabError` for an invalid name."""
         if not _NAME.fullmatch(env) or env == "log":
             raise LabError(
                 f"environment name {env!r}: write 1 to 20 lower-case letters, digits or dashes, "
@@ -150,7 +150,7 @@ class LabState:
         return f"make {target}" if self.env == DEFAULT_ENV else f"make {target} ENV={self.env}"
 
     def create(self) -> None:
-        """Make the folders; only root can read the environment's own, which holds keys."""
+        """Make the folders. Only root can read the environment's folder, because it holds keys."""
         self.root.mkdir(parents=True, exist_ok=True)
         self.logs.mkdir(exist_ok=True)
         self.directory.mkdir(mode=0o700, exist_ok=True)
@@ -196,8 +196,8 @@ def boot_id() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class InitRecord:
-    """Process 1 of a lab as the host sees it, kept in ``lab.json``. Start time and boot id tell it from a process with
-    a recycled PID."""
+    """Process 1 of a lab as the host sees it, kept in ``lab.json``. Start time and boot id distinguish it from a
+    process with a recycled PID."""
 
     pid: int
     started: int
@@ -280,10 +280,11 @@ def _listener(port: int) -> str | None:
 
 @contextlib.contextmanager
 def lock(state: LabState) -> Iterator[None]:
-    """Hold the environment for one command; raises :class:`LabError` naming the holder when another command has it.
+    """Hold the environment's lock for one command; raise :class:`LabError`, which names the holder, when another
+    command has the lock.
 
-    The file is removed afterwards, so a command that gets the lock checks that the name still means the file that it
-    locked.
+    The lock's file is removed afterwards. So a command that gets the lock checks that the path still names the locked
+    file.
     """
     state.root.mkdir(parents=True, exist_ok=True)
     descriptor = _acquire(state)

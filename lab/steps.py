@@ -52,7 +52,7 @@ class LabStep:
         self._screen.show(f"[{self.seconds:6.1f} s]   {line}")
 
     def pass_on(self, line: str) -> None:
-        """Show a line of a command that prints the time itself."""
+        """Show a line of a command that prints times itself."""
         self._screen.show(f"  {line}")
 
     def write(self, text: str) -> None:
@@ -98,7 +98,8 @@ class LabSteps:
 
     @contextmanager
     def step(self, title: str) -> Iterator[LabStep]:
-        """Run one step. Its line is printed when it is over; an exception marks it as failed and is raised on."""
+        """Run one step. The step's line is printed when the step is over. An exception marks the step as failed, and is
+        raised again."""
         log = self.log_dir / f"{self._prefix}{_file_name(title)}.log"
         log.unlink(missing_ok=True)
         step = LabStep(title=title, log=log, screen=self._screen)

@@ -1,7 +1,7 @@
 """Brings a lab down, from whatever state it is in, and checks that nothing is left.
 
-Ending process 1 ends everything that lives in the lab. The rest is removed here: the commands run through ``enter``
-(they live in the host's PID namespace, in the cgroup ``_operator``), the cgroup directories and the files.
+The end of process 1 ends all processes inside the lab. This module removes the rest: the commands run through ``enter``
+(which live in the host's PID namespace, in the cgroup ``_operator``), the cgroup directories and the files.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _FIXED = 0x10 | 0x20
 
 
 def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = print) -> None:
-    """End the lab and remove its state; with ``logs`` its logs too. Idempotent. The lab's tenants end with it; an
-    environment that is itself a tenant is taken out of the other's lab.
+    """End the lab and remove its state; with ``logs`` its logs too. Idempotent. The lab's tenants end with the lab. A
+    tenant itself leaves the lab that it is in, and that lab continues.
 
-    Raises :class:`LabError` when something cannot be removed, saying what to do; a second run continues from there.
+    Raises :class:`LabError`, which names the remedy, when something cannot be removed; a second run continues from
+    there.
     """
     beside = tenants_of(state)
     for lab_state in (state, *beside):
@@ -59,7 +60,8 @@ def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = pr
 
 
 def _clear(state: LabState, *, logs: bool) -> None:
-    """Remove the rest of an environment whose process 1 has ended, or that has left another's lab."""
+    """Remove the remains of an environment after its process 1 has ended, or after it has left another environment's
+    lab."""
     _end_group(state)
     _remove_state(state)
     if logs:
@@ -180,7 +182,7 @@ def _loosen(descriptor: int) -> None:
 
 
 def _log_files(state: LabState) -> Iterator[Path]:
-    """Yield the logs of this environment, without those of others whose names begin with its name."""
+    """Yield the logs of this environment, without the logs of environments whose names begin with this one's name."""
     others = (
         {entry.name for entry in state.root.iterdir() if entry.is_dir()} - {state.env, "log"}
         if state.root.exists()

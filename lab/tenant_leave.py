@@ -10,10 +10,11 @@ from lab.tenants import host_of
 
 
 def leave(state: LabState) -> None:
-    """Destroy the environment's resources in the clouds of the lab that it is in, and have its operator's namespace
-    removed. Do nothing for an environment with a lab of its own. If its lab has ended, its clouds ended with it.
+    """Destroy a tenant's resources in its lab's clouds, and have its operator's namespace removed. Do nothing for an
+    environment with its own lab. If the tenant's lab has ended, its clouds have ended too, and only the tenant's record
+    is removed.
 
-    Raise :class:`LabError` when the destruction fails: the remaining resources would stay in the lab of its host.
+    Raise :class:`LabError` when the destruction fails: the remaining resources would stay in the lab.
     """
     host = host_of(state)
     if host == state:

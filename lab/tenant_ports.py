@@ -1,4 +1,4 @@
-"""Tenants of the lab, as the daemon serves them: the operator, files and loopback port of each."""
+"""Serves the lab's tenants in the daemon: it keeps each tenant's operator, files and loopback port."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class TenantPorts:
     host_net: Path
     """Network namespace of the host, as a path."""
     cloud_environment: Mapping[str, str]
-    """Variables that the clouds give an operator: one directory, one subscription and one account for all."""
+    """Environment variables of the clouds for operators; all operators share one directory, one subscription and one
+    account."""
     _ports: dict[str, asyncio.Server] = field(default_factory=dict, init=False)
 
     async def follow(self) -> None:

@@ -1,8 +1,8 @@
 """Tenants: environments in another environment's lab, which share its world, subscription, account and internet.
 
-The lab of the first environment holds the clouds, the machines and the process with which all of it ends. An
-environment that starts while it runs is its tenant. A tenant has its own state folder, operator namespace and loopback
-port; it orders everything else from the same clouds. The ``config.json`` in its folder names its lab.
+The lab of the first environment has the clouds, the machines and process 1, with which everything ends. An environment
+that starts while this lab runs is a tenant of the lab. A tenant has its own state folder, operator namespace and
+loopback port, and orders everything else from the same clouds. The ``config.json`` in its folder names its lab.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lab.state import InitRecord, LabError, LabState, init_record, read_json, ru
 
 
 def host_of(state: LabState) -> LabState:
-    """Return the lab that an environment is in: another's, or its own."""
+    """Return the lab that an environment is in: its own lab, or the lab of another environment."""
     beside = (read_json(state.config_file) or {}).get("beside", "")
     return LabState(root=state.root, env=str(beside)) if beside else state
 
@@ -29,8 +29,8 @@ def tenants_of(state: LabState) -> tuple[LabState, ...]:
 
 
 def lab_to_join(state: LabState) -> str:
-    """Return the environment whose lab ``state`` is in, or would join now; empty for a lab of its own. An environment
-    that was made stays with its clouds, whether they run or not."""
+    """Return the environment whose lab ``state`` is in, or would join now; empty for an environment with its own lab.
+    An existing environment stays with its clouds, even when they do not run."""
     if state.config_file.exists():
         return LabConfig.read(state).beside
     others = (LabState(root=state.root, env=path.parent.name) for path in sorted(state.root.glob("*/lab.json")))
@@ -83,14 +83,14 @@ def configs(states: tuple[LabState, ...]) -> dict[str, LabConfig]:
 
 
 def take_in(state: LabState, config: LabConfig, host: InitRecord) -> InitRecord:
-    """Record that ``state`` is in the lab of process 1 ``host``; return its own record."""
+    """Record that ``state`` is in the lab of process 1 ``host``; return the record of ``state``."""
     state.create()
     config.write(state)
     return renew(state, host, port=config.port)
 
 
 def renew(state: LabState, host: InitRecord, *, port: int) -> InitRecord:
-    """Record that a tenant lives as long as ``host``, which may be another process since its lab was last started."""
+    """Record that a tenant lives as long as ``host``, which is a new process after a restart of the lab."""
     record = InitRecord(pid=host.pid, started=host.started, boot_id=host.boot_id, port=port)
     record.write(state)
     return record
@@ -107,8 +107,8 @@ def host_record(config: LabConfig, state: LabState) -> tuple[LabState, InitRecor
 
 def part_of(report: Mapping[str, Any], supernet: IPv4Network) -> dict[str, Any]:
     """Return the part of the daemon's report that belongs to the environment with the private range ``supernet``; the
-    ranges of environments in one lab are disjoint. Objects without a network are left out, such as a machine that is
-    being removed, and a load balancer as long as it has no backend."""
+    ranges of environments in one lab are disjoint. The part leaves out objects without a network, such as a machine
+    that is being removed or a load balancer without a backend."""
     networks = [network for network in report["networks"] if IPv4Network(network["ranges"][0]).subnet_of(supernet)]
     ids = {network["id"] for network in networks}
     gateways = [gateway for gateway in report["gateways"] if gateway["network"] in ids]

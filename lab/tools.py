@@ -9,8 +9,8 @@ From Python: :func:`ensure` and :func:`bin_dir`. From a shell::
     .venv/bin/python -m lab.tools plugins [PACKAGE…]        # installs the engine's provider plugins, by their checksums
     .venv/bin/python -m lab.tools pin-plugins [PACKAGE…]    # writes their checksums into tools.toml
 
-Needs nothing but Python 3.11, since it runs before there is a virtual environment; plugins need that, for they are of
-the versions of the SDKs there.
+The module needs only Python 3.11, because it runs before there is a virtual environment. The plugin commands need the
+virtual environment: plugins have the versions of its SDKs.
 """
 
 from __future__ import annotations

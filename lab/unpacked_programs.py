@@ -21,8 +21,8 @@ LD_LIBRARY_PATH=$(find "$here" -name '*.so*' -printf '%h\\n' | sort -u | paste -
 
 def ensure(place: Path, packages: Sequence[str], *, program: str, log_dir: Path, progress: Progress) -> Path:
     """Return the folder, below ``place``, with the packages' program at the path ``program``, ready to run.
-    Dependencies that the host lacks are unpacked beside them; apt verifies all against the archive's signature. Raise
-    ``SetupError`` without apt, or when they are not available."""
+    Dependencies that the host lacks are unpacked in the same place; apt verifies all packages against the archive's
+    signature. Raise ``SetupError`` without apt, or when the packages are not available."""
     what = f"fetching {packages[0]}"
 
     def make(into: Path) -> None:

@@ -1,7 +1,7 @@
 """``make lab``: everything from a bare machine to a working control plane, a step at a time.
 
-Each step is idempotent, so the command can be interrupted anywhere and run again. When all is in place, it says so
-within seconds.
+Each step is idempotent, so the command can be interrupted anywhere and run again. When everything is in place already,
+the command ends within seconds.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def interrupted(state: LabState) -> str:
-    """Return the last line of output of a command that was interrupted."""
+    """Return the last line of output for an interrupted command."""
     return f"interrupted; `{state.make('lab')}` continues, `{state.make('lab-down')}` removes it"
 
 
 def prepare(chosen: LabProject, steps: LabSteps) -> None:
-    """Run the steps before the environment itself: start its lab, with the images and the depot that its file names.
-    A running lab gets what it lacks."""
+    """Run the steps before the environment itself: start its lab, with the images and the depot that its file names. A
+    running lab gets the images and the depot that it lacks."""
     environment = chosen.load()
     project.check_second(environment, chosen)
     if running_init(chosen.state) is None:
@@ -109,7 +109,8 @@ def bring_up(chosen: LabProject, steps: LabSteps) -> None:
 
 
 def _status_of_what_stands(chosen: LabProject, steps: LabSteps) -> str:
-    """Return the status when all is healthy; otherwise an empty one, since ``longhaul up`` may repair it."""
+    """Return the status when all is healthy; else return an empty text, because ``longhaul up`` may repair the
+    environment."""
     with steps.step("longhaul status") as step:
         try:
             status = _status(chosen, step)
@@ -122,7 +123,7 @@ def _status_of_what_stands(chosen: LabProject, steps: LabSteps) -> str:
 
 def _healthy(chosen: LabProject, step: LabStep) -> str:
     """Wait until all is healthy, and return the status. A load balancer sends nothing to a new server before its probes
-    have found it."""
+    have succeeded."""
     deadline = time.monotonic() + SETTLE_S
     while True:
         try:

@@ -1,8 +1,7 @@
-"""Tells whether ``longhaul up`` would read the same inputs as when it last succeeded, in the same lab and with the same
+"""Tells whether ``longhaul up`` would read the same inputs as at its last success, in the same lab and with the same
 state.
 
-As with any file that ``make`` makes: after a manual change of a resource, rather than of these files, run ``longhaul
-up``.
+The record does not notice a manual change of a resource; run ``longhaul up`` after such a change.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ PINS = ("Pulumi.yaml", "pyproject.toml", "requirements.lock", "tools.toml")
 
 
 def what_it_reads(project: LabProject) -> str:
-    """Return the SHA-256, in hexadecimal, of all that ``longhaul up`` reads. It is taken before ``up`` begins, because
+    """Return the SHA-256, in hexadecimal, of all that ``longhaul up`` reads. Take it before ``up`` begins, because
     files may change meanwhile."""
     files = [path for _, path in files_of([*(PROJECT / name for name in READ), project.path / "stacks"])]
     return _digest([*files, *(PROJECT / name for name in PINS)])

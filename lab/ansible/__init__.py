@@ -1,1 +1,1 @@
-"""Running the project's playbooks on a folder that holds a system, as Packer and SSH run them on machines."""
+"""Runs the project's playbooks on a folder with a system, as Packer and SSH run them on machines."""

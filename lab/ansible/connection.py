@@ -17,7 +17,7 @@ class LocalSystem(ConnectionBase):  # type: ignore[misc]
 
     has_pipelining = True
     environment: Mapping[str, str] | None = None
-    """Environment of the commands; None for this process's own."""
+    """Environment of the commands; None for this process's environment."""
 
     @abstractmethod
     def argv(self, command: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Runs a playbook on a folder that holds a system. Leaves no process, mount or file of its own, however it ends."""
+"""Runs a playbook on a folder with a system. The run leaves no process, mount or temporary file, however it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drills by name, in the order in which they run: by group, each group in the module of its faults."""
+"""Drills by name, in the order in which they run. Each group of drills has the faults of one module."""
 
 from __future__ import annotations
 

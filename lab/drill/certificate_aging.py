@@ -1,8 +1,9 @@
 """Ages certificates, run as the lab's operator:
 ``python -m lab.drill.certificate_aging --project FOLDER --env E --ends-in SECONDS NAME...``.
 
-Each certificate is signed again by its own authority, with the same key and content but other dates, and replaces the
-old one in the vault and in the engine's state, as if it had been issued long ago. Machines fetch it like any other.
+The program signs each certificate again with its authority, with the same key and content but other dates, as if it had
+been issued long ago. The result replaces the old certificate in the vault and in the engine's state. Machines fetch it
+like any other certificate.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def age(environment: Environment, names: Sequence[str], *, ends: datetime) -> di
 
 
 def put_into(state: dict[str, Any], renewed: Mapping[str, str], *, ends: datetime) -> None:
-    """Put aged certificates into an exported state; raise ``LookupError`` when one is not in it."""
+    """Put aged certificates into an exported state; raise ``LookupError`` when the state lacks one of them."""
     outputs = {
         resource["outputs"]["secret"]: resource["outputs"]
         for resource in state["deployment"]["resources"]

@@ -32,10 +32,10 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
 
 
 def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Path | None) -> int:
-    """Run the drills one after the other; return 0 when all passed, else 1. ``all`` leaves long ones out without
-    ``long``. Raise :class:`LabError` for an unknown name, and for an environment that is not healthy. Report and
-    journals are written to ``folder``, by default below the lab's state, and removed with it. An existing report keeps
-    the results of drills that do not run now."""
+    """Run the drills one after the other; return 0 when all passed, else 1. Without ``long``, ``all`` leaves out long
+    drills. Raise :class:`LabError` for an unknown name, and for an environment that is not healthy. The report and the
+    journals are written to ``folder``; the default folder is in the lab's state, and is removed with it. An existing
+    report keeps the results of drills that do not run now."""
     unknown = sorted(set(names) - {*DRILLS, "all"})
     if unknown:
         raise LabError(f"there is no drill {', '.join(unknown)}; there are: {', '.join(DRILLS)}")
@@ -56,7 +56,7 @@ def run_command(state: LabState, names: Sequence[str], *, long: bool, folder: Pa
 
 
 def select_drills(names: Sequence[str], *, long: bool) -> list[str]:
-    """Return the drills that ``names`` mean, each once; ``all`` includes long ones only with ``long``."""
+    """Return the drills that ``names`` mean, each once; ``all`` includes long drills only with ``long``."""
     every = [name for name, drill in DRILLS.items() if long or not drill.long]
     return list(dict.fromkeys(drill for name in names for drill in (every if name == "all" else [name])))
 

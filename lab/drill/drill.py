@@ -10,7 +10,7 @@ from lab.drill.environment import DrillEnvironment
 from lab.drill.observer import Observing, nothing
 
 Fault = Callable[[DrillEnvironment], AbstractContextManager[str]]
-"""Injects the fault and yields the machines that have it; the end of the block repairs it, as far as a repair is
+"""Injects the fault, and yields the machines with the fault. The end of the block repairs the fault if that is
 needed."""
 
 
@@ -29,7 +29,8 @@ class Drill:
     says: str = ""
     """Words that `longhaul status` must print while the fault lasts."""
     reads_go_on: bool = False
-    """True when reads must be answered all the time, though writes are not: ``goal_s`` then applies to the repair."""
+    """True when reads must be answered during the whole fault, although writes are not; ``goal_s`` then applies to the
+    repair."""
     elections: int | None = None
     """Largest number by which the term of the main etcd cluster may rise."""
     calm_s: float | None = None
@@ -37,4 +38,4 @@ class Drill:
     failure."""
     observing: Observing = nothing
     long: bool = False
-    """True for a drill that ``all`` runs only when long ones are requested too."""
+    """True for a drill that ``all`` runs only with ``--long``."""

@@ -1,5 +1,4 @@
-"""An environment in the lab, with the drills' access to it: its machines from inside, its API as the operator, its
-status."""
+"""Gives drills access to an environment in the lab: commands on its machines, its API as the operator, its status."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ class DrillEnvironment:
     project: LabProject
     environment: Environment
     notes: list[str] = field(default_factory=list)
-    """Sentences in which the fault describes what it did, for the report of its drill."""
+    """Sentences about the fault's actions, for the drill's report."""
 
     @cached_property
     def _addresses(self) -> dict[str, str]:
@@ -63,17 +62,17 @@ class DrillEnvironment:
         control.request(self.project.state, "POST", "/power", {"machine": machine, "action": action})
 
     def phase(self, machine: str) -> str:
-        """Return a machine's phase as the lab has it: ``running``, ``stopped``, …"""
+        """Return a machine's phase from the lab's status: ``running``, ``stopped``, …"""
         return str(
             next(described["phase"] for described in self.lab_status()["machines"] if described["name"] == machine)
         )
 
     def lab_status(self) -> dict[str, Any]:
-        """Return what the lab has: machines, networks, load balancers."""
+        """Return the lab's status: machines, networks, load balancers."""
         return control.request(self.project.state, "GET", "/status")
 
     def wipe_disk(self, machine: str) -> None:
-        """Remove the local disk of a machine that is off; when it starts, it has a blank one."""
+        """Remove the local disk of a machine that is off. The machine's next start makes a blank disk."""
         local_disk(host_of(self.project.state), machine).wipe()
 
     def longhaul(self, command: str, *arguments: str) -> None:
@@ -122,8 +121,8 @@ class DrillEnvironment:
             raise LabError(f"certificates were not aged: {done.stderr.strip()[-2000:]}")
 
     def write_kubeconfig(self, path: Path) -> None:
-        """Write the administrator's kubeconfig for use in the operator's network, from which the path to the load
-        balancer includes no process of the lab itself."""
+        """Write the administrator's kubeconfig for use in the operator's network, where the path to the load balancer
+        passes no process of the lab."""
         config = json.loads(self._kubeconfig().read_text(encoding="utf-8"))
         cluster = config["clusters"][0]["cluster"]
         cluster.pop("tls-server-name", None)

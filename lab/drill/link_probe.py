@@ -1,7 +1,7 @@
 """Probe of a path: ``python3 -c <this text> ADDRESS PORT``, run on a machine with Python alone.
 
-It opens a TCP connection five times a second and prints the moment of each that was accepted, in seconds of the
-monotonic clock, which all machines of a lab share. It ends with its input.
+The probe opens a TCP connection five times a second, and prints the moment of each accepted connection in seconds of
+the monotonic clock. All machines of a lab share that clock. The probe ends with its input.
 """
 
 from __future__ import annotations

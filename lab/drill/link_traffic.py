@@ -1,5 +1,5 @@
 """Observes the path between the control plane and a site of hosts: connections from an API server to a host's kubelet,
-and two pods there. One pod tolerates being cut off for the usual time, the other for longer."""
+and two pods at the site. One pod tolerates an unreachable node for the usual time, the other for longer."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ KUBELET = 10250
 BACK_S = 15.0
 """Time in seconds within which traffic should flow again once the path is restored."""
 SILENT_S = 50.0
-"""Age of a node's last heartbeat from which it is marked unreachable, and its pods' tolerations begin to run
+"""Age of a node's last heartbeat at which Kubernetes marks the node unreachable, and its pods' toleration times begin
 (kubernetes 1.36, ``--node-monitor-grace-period``)."""
 NAMESPACE = "default"
 USUAL, LONGER = "longhaul-drill-usual", "longhaul-drill-longer"
-"""Pods on the site: one with the usual toleration of being cut off, and one that outlives cuts."""
+"""Pods on the site: one with the usual toleration of an unreachable node, and one that outlives cuts."""
 
 
 class LinkTraffic(Observer):
@@ -47,7 +47,7 @@ class LinkTraffic(Observer):
         self._lasts_s, self._within_s = lasts_s, within_s
 
     def figures(self, ended: float) -> tuple[Figure, ...]:
-        """Return how long no connection was made, and when the first one succeeded after the fault's end."""
+        """Return the longest time without a connection, and the time from the fault's end to the first connection."""
         self._stop()
         self._moments.seek(0)
         return figures(
@@ -55,7 +55,7 @@ class LinkTraffic(Observer):
         )
 
     def movable(self, pods: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-        """Return the pods on the site whose toleration ends before the cut does."""
+        """Return the pods at the site whose toleration is shorter than the cut."""
         return frozenset(
             name_of(pod)
             for pod in pods
@@ -64,7 +64,7 @@ class LinkTraffic(Observer):
 
 
 def figures(moments: Sequence[float], *, ended: float, lasts_s: float, within_s: float) -> tuple[Figure, ...]:
-    """Return the figures from a probe's moments. Raise ``LabError`` when nothing passed before or after the fault's
+    """Return the figures from a probe's moments. Raise ``LabError`` when no connection was made after the fault's
     end."""
     back = next((moment for moment in moments if moment > ended), None)
     if not moments or back is None:
@@ -89,8 +89,8 @@ def tolerated_s(pod: Mapping[str, Any]) -> float:
 
 
 def link_traffic(*, lasts_s: float, within_s: float = BACK_S) -> Observing:
-    """Return the observation of the first host's site during a fault of ``lasts_s`` seconds, after which traffic should
-    flow again within ``within_s``."""
+    """Return the observation of the first host's site during a fault of ``lasts_s`` seconds. Traffic should flow again
+    within ``within_s`` seconds after the fault."""
 
     @contextmanager
     def observe(environment: DrillEnvironment) -> Iterator[Observer]:

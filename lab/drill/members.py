@@ -27,7 +27,7 @@ class MemberMachines(Protocol):
 
 
 EFFECT_S = 30.0
-"""Seconds within which a fault must have an effect: an election takes at most two of them."""
+"""Seconds within which a fault must have an effect; an election takes at most two seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ def member(machines: MemberMachines, machine: str) -> DrillMember:
 
 
 def leader(machines: MemberMachines, names: Sequence[str]) -> str:
-    """Return the machine of the leader. Raise ``LabError`` when no member that answers is one."""
+    """Return the machine of the leader. Raise ``LabError`` when no member that answers is the leader."""
     for name in names:
         try:
             if member(machines, name).leads:
@@ -70,13 +70,13 @@ def leader(machines: MemberMachines, names: Sequence[str]) -> str:
 
 
 def follower(machines: MemberMachines, names: Sequence[str]) -> str:
-    """Return the machine of a follower. Raise ``LabError`` when no member that answers leads."""
+    """Return the machine of a follower. Raise ``LabError`` when no member that answers is the leader."""
     leads = leader(machines, names)
     return next(name for name in names if name != leads)
 
 
 def term(machines: MemberMachines, names: Sequence[str]) -> int:
-    """Return the newest term that a member knows. Raise ``LabError`` when none answers."""
+    """Return the newest term that a member knows. Raise ``LabError`` when no member answers."""
     terms = []
     for name in names:
         with suppress(LabError):
@@ -94,8 +94,8 @@ def await_successor(machines: MemberMachines, names: Sequence[str], *, of: str) 
 
 
 def await_effect(shows: Callable[[], bool], *, what: str, within_s: float = EFFECT_S) -> None:
-    """Wait until a fault has an effect. Raise ``LabError`` when it has none within ``within_s`` seconds: a fault
-    without effect tests nothing. ``shows`` may raise ``LabError`` until then."""
+    """Wait until ``shows`` is true: the fault has an effect. Raise ``LabError`` after ``within_s`` seconds, because a
+    fault without effect tests nothing. ``shows`` may raise ``LabError`` meanwhile."""
     deadline = time.monotonic() + within_s
     while True:
         with suppress(LabError):
@@ -115,7 +115,7 @@ def answers(machines: MemberMachines, machine: str) -> bool:
 
 
 def hashes(machines: MemberMachines, names: Sequence[str]) -> dict[str, int]:
-    """Return the hash of all keys and their history at each voter, at one revision that all have. Raise ``LabError``
+    """Return each voter's hash of all keys and their history, at a revision that all voters have. Raise ``LabError``
     when a member does not answer."""
     voters = [voter for voter in (member(machines, name) for name in names) if not voter.learner]
     revision = min(voter.revision for voter in voters)
@@ -128,6 +128,6 @@ def _hash(machines: MemberMachines, machine: str, revision: int) -> int:
 
 
 def ask(machines: MemberMachines, machine: str, *command: str) -> Any:
-    """Return the answer of etcdctl on a machine about its own member. Raise ``LabError`` when it fails."""
+    """Return the answer of etcdctl on a machine about the machine's member. Raise ``LabError`` when etcdctl fails."""
     endpoint = f"--endpoints=https://{machines.address(machine)}:{ETCD_CLIENT_PORT}"
     return json.loads(machines.output(machine, "/usr/local/bin/etcdctl", endpoint, *CLIENT, *command))

@@ -1,4 +1,4 @@
-"""Observers: what a drill watches in addition to the verifier, from before the load until all is healthy again."""
+"""Observers: they watch further properties beside the verifier, from before the load until all is healthy again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Observer:
 
 
 Observing = Callable[[DrillEnvironment], AbstractContextManager[Observer]]
-"""Begins an observation. The objects that it needs exist inside the block, and are removed after it."""
+"""Begins an observation. The observation's objects exist inside the block, and are removed after the block."""
 
 
 @contextmanager

@@ -15,7 +15,7 @@ def running(pods: Iterable[Mapping[str, Any]]) -> Known:
 
 
 def disturbances(before: Known, after: Known) -> tuple[str, ...]:
-    """Return one sentence for each pod that no longer runs unchanged."""
+    """Return one sentence for each pod that was restarted, replaced or stopped."""
     return tuple(
         f"{name} is gone" if name not in after else f"{name} was restarted or replaced"
         for name in sorted(before)

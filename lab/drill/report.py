@@ -20,7 +20,7 @@ PAGE, DATA = "report.md", "report.json"
 
 
 def read_results(folder: Path) -> list[DrillResult]:
-    """Return the results of a report in ``folder``; none without a report. Raise :class:`LabError` for a report from
+    """Return the results of a report in ``folder``; empty without a report. Raise :class:`LabError` for a report from
     another machine, because figures of two machines are not comparable."""
     path = folder / DATA
     if not path.exists():
@@ -32,7 +32,7 @@ def read_results(folder: Path) -> list[DrillResult]:
 
 
 def merge(known: Sequence[DrillResult], new: Sequence[DrillResult]) -> list[DrillResult]:
-    """Return the results in the catalogue's order; for a drill that ran again, only the new one."""
+    """Return the results in the catalogue's order. A new result replaces the known result of the same drill."""
     by_name = {result.drill: result for result in (*known, *new)}
     return [by_name[name] for name in DRILLS if name in by_name]
 
@@ -50,7 +50,7 @@ def to_json(results: Sequence[DrillResult]) -> str:
 
 
 def to_markdown(results: Sequence[DrillResult]) -> str:
-    """Return the results as a page: a table, and each failure."""
+    """Return the results as a page with a table and all failures."""
     head = (
         "# Drill report\n\n"
         f"{_ran(results)} Measured on {machine()}, by `python -m lab drill`; what was done and what the columns mean: "

@@ -30,7 +30,7 @@ RECOVERY_S = 600.0
 SAID_S = 90.0
 """Time limit in seconds for `longhaul status` to report the fault."""
 ERRORS_END = "errors end after"
-"""Name of the figure of drills that have a goal for the last request that fails."""
+"""Name of the figure for drills with a goal for the last failing request."""
 READ_GAP_S = 10.0
 """Longest time in seconds without an answered read, in drills whose reads must go on."""
 
@@ -57,9 +57,9 @@ class DrillResult:
     figures: tuple[Figure, ...] = ()
     """Further times for which the drill has goals."""
     notes: tuple[str, ...] = ()
-    """Sentences in which the fault describes what it did."""
+    """Sentences about the fault's actions."""
     moved: tuple[str, ...] = ()
-    """Pods that did not continue to run, as their tolerations allow."""
+    """Pods that the fault moved, as their tolerations allow."""
     failures: tuple[str, ...]
     """Broken promises, one sentence each."""
 
@@ -86,7 +86,7 @@ class VerifierProcess:
         self._secret = kubeconfig
 
     def await_ready(self) -> None:
-        """Wait until writes are acknowledged. Raise ``LabError`` when the verifier ends before."""
+        """Wait until writes are acknowledged. Raise ``LabError`` when the verifier ends earlier."""
         if next(iter(self._process.stdout or ()), "").strip() != "ready":
             raise LabError(f"the verifier ended with {self._process.wait()}; see above")
 
@@ -108,7 +108,7 @@ class VerifierProcess:
 
 def run(drill: Drill, environment: DrillEnvironment, folder: Path, *, say: Callable[[str], None]) -> DrillResult:
     """Run a drill, with an empty ``folder`` for the verifier's journal. Raise :class:`LabError` when the environment is
-    not healthy before it, or the drill itself cannot be done."""
+    not healthy before the drill, or when the drill cannot be run."""
     if not environment.status()["healthy"]:
         raise LabError(f"{drill.name}: the environment is not healthy before the drill: `longhaul status`")
     environment.notes.clear()
@@ -175,7 +175,7 @@ def _await_said(environment: DrillEnvironment, words: str) -> bool:
 
 
 def broken_promises(drill: Drill, verdict: dict[str, Any], *, was_said: bool, terms: int) -> Iterator[str]:
-    """Yield the further promises of this drill that do not hold."""
+    """Yield a sentence for each broken promise of this drill, besides those of all drills."""
     if not was_said:
         yield f"`longhaul status` did not say {drill.says!r} within {SAID_S:.0f} s"
     if drill.reads_go_on and verdict["longest_read_gap_s"] > READ_GAP_S:

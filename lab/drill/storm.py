@@ -1,9 +1,9 @@
 """Storm of Events: ``python -m lab.drill.storm --kubeconfig FILE --rate N``, run as the lab's operator.
 
 It requests the creation of N Events a second, as many service accounts of its own namespaces, over many connections
-with several requests in flight on each. One user or one namespace alone would be cut off
-(:mod:`components.render.admission`), so it uses as many as a storm of a whole cluster has. It prints ``ready`` once
-some Events exist, ends when its input ends, and then prints the results as JSON.
+with several requests in flight on each. The API servers would limit a single user or namespace
+(:mod:`components.render.admission`), so the program uses as many as a storm of a whole cluster has. It prints ``ready``
+once some Events exist. When its input ends, it prints the results as JSON, and ends.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from contract.kubernetes.api import Api, path_of
 
 CONNECTIONS = 64
 IN_FLIGHT = 16
-"""Largest number of requests on one connection without an answer yet (RFC 9112, section 9.3.2, pipelining)."""
+"""Largest number of unanswered requests on one connection (RFC 9112, section 9.3.2, pipelining)."""
 TICK_S = 0.02
 LAST_ANSWER_S = 10.0
 """Seconds after the end of the storm until which answers may arrive."""
@@ -84,7 +84,7 @@ class Storm:
                 self.api.delete(path, uid=live["metadata"]["uid"])
 
     async def blow(self, until: Callable[[], object]) -> float:
-        """Create Events until ``until``, which runs in a thread, returns; return the duration in seconds."""
+        """Create Events until ``until`` returns; return the duration in seconds. ``until`` runs in a thread."""
         began = time.monotonic()
         loads = [asyncio.create_task(self._load(began)) for _ in range(CONNECTIONS)]
         await asyncio.to_thread(until)
@@ -97,7 +97,7 @@ class Storm:
         return lasted
 
     async def _load(self, began: float) -> None:
-        """Keep one connection busy; open it again when it breaks."""
+        """Keep one connection busy; open a new connection when it breaks."""
         access = self.api.access
         while not self._over.is_set():
             with suppress(OSError, asyncio.IncompleteReadError, ValueError):

@@ -1,5 +1,5 @@
-"""Times in a verifier's journal before a fault, during it and after it. Moments are seconds of the machine's monotonic
-clock, which all its processes share."""
+"""Times in a verifier's journal before, during and after a fault. Moments are seconds of the machine's monotonic clock,
+which all its processes share."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Timing:
     """Times of one drill."""
 
     errors_s: float
-    """Seconds from the fault's end until the beginning of the last request that failed; 0 when none did."""
+    """Seconds from the fault's end until the beginning of the last failed request; 0 when no request failed."""
     quiet_p99_ms: float
     """99th percentile of acknowledged writes before the fault, milliseconds; 0 without writes."""
     fault_p99_ms: float
-    """The same while the fault lasted."""
+    """99th percentile of acknowledged writes during the fault, milliseconds; 0 without writes."""
 
 
 def timing(records: Sequence[JournalRecord], *, began: float, ended: float) -> Timing:

@@ -18,21 +18,21 @@ class DrillVerdict:
     """Number of writes that were acknowledged, without probes."""
     refused: int
     unknown: int
-    """Writes that may or may not have been done."""
+    """Number of writes with an unknown outcome."""
     lost: tuple[str, ...]
     """Keys of acknowledged writes that are gone, or hold another value."""
     ghosts: tuple[str, ...]
     """Keys of refused writes that exist nevertheless."""
     stale: int
-    """Linearizable reads that returned an older revision than one acknowledged before they began."""
+    """Number of linearizable reads that returned an older revision than one acknowledged before the read began."""
     fallen: int
-    """Writes whose revision is not higher than one acknowledged before they began."""
+    """Number of writes and probes whose revision is not higher than one acknowledged before the request began."""
     unseen: tuple[str, ...]
     """Keys of acknowledged writes that the watch never reported."""
     disordered: int
-    """Events of the watch whose revision is not higher than the one before."""
+    """Number of events of the watch whose revision is not higher than that of the event before."""
     relists: int
-    """Number of times that the watch could not continue where it had stopped, without its first list."""
+    """Number of lists after the first one. The verifier lists again when the watch cannot continue where it stopped."""
     longest_gap_s: float
     """Longest time between two acknowledged probes, minus the normal interval, in seconds."""
     gap_began: float
@@ -42,7 +42,7 @@ class DrillVerdict:
 
     @property
     def safe(self) -> bool:
-        """Return whether no acknowledged write was lost and no answer contradicts another."""
+        """Return whether no acknowledged write was lost and no two answers contradict each other."""
         return not (self.lost or self.ghosts or self.stale or self.fallen or self.unseen or self.disordered)
 
 
@@ -77,8 +77,8 @@ def _longest_gap(answered: Sequence[JournalRecord]) -> tuple[float, float]:
 
 
 def _behind(records: Iterable[JournalRecord], *kinds: RecordKind, strictly: bool) -> int:
-    """Count the records of ``kinds`` with a lower revision than a write that was acknowledged before they began, or,
-    with ``strictly``, with one that is not higher. Reads are compared with probes, because they read the same
+    """Count the records of ``kinds`` with a lower revision than a write that was acknowledged before the record began.
+    With ``strictly``, count equal revisions too. Reads are compared with probes only, because both concern the same
     object."""
     judged = (RecordKind.WRITE, RecordKind.PROBE) if strictly else (RecordKind.PROBE,)
     acknowledged = iter([*of_kind(records, *judged), None])

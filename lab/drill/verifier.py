@@ -40,7 +40,7 @@ WRITES_S = 10.0
 ANSWER_S = 10.0
 """Time limit of one answer, seconds."""
 PROBES = 2 * int(ANSWER_S / INTERVAL_S)
-"""Largest number of probes in flight: while nothing answers, each waits for its time limit."""
+"""Largest number of probes in flight. While nothing answers, each probe waits for its time limit."""
 RECOVERY_S = 300.0
 """Time limit in seconds after the fault until the objects can be read."""
 
@@ -91,8 +91,8 @@ class LoadVerifier:
             time.sleep(INTERVAL_S)
 
     def read_back(self) -> dict[str, str]:
-        """Return the keys that exist and their values, by linearizable reads. Raise ``ApiError`` when the API does not
-        answer for :data:`RECOVERY_S`."""
+        """Return the keys that exist and their values, by linearizable reads. Raise ``ApiError`` for a lasting error,
+        or when the API does not answer for :data:`RECOVERY_S`."""
         deadline = time.monotonic() + RECOVERY_S
         while True:
             try:
@@ -181,7 +181,7 @@ class LoadVerifier:
 
     def _follow(self, version: str) -> str:
         """Write events after ``version`` into the journal until the stream ends. Return the revision from which to
-        continue, empty for none."""
+        continue; empty when a new list is needed."""
         wanted = {"watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true"}
         with suppress(OSError, http.client.HTTPException):
             for line in self._watching.lines(self._maps, wanted, silence_s=2 * ANSWER_S):
@@ -204,14 +204,14 @@ def _named(kind: str, name: str) -> dict[str, Any]:
 
 
 def _outcome(error: ApiError) -> RequestOutcome:
-    """Return the outcome of a request that failed. When its name is in use, the request's own first attempt made the
-    object."""
+    """Return the outcome of a failed request. A conflict (409) counts as unknown, because an earlier attempt of the
+    request may have made the object."""
     refused = 400 <= error.status < 500 and error.status != 409
     return RequestOutcome.REFUSED if refused else RequestOutcome.UNKNOWN
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the program; return 0 when all that it saw is safe, else 1."""
+    """Run the program; return 0 when the verdict is safe, else 1."""
     parser = argparse.ArgumentParser(prog="python -m lab.drill.verifier", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--folder", type=Path, required=True, help="an existing folder for the journal")

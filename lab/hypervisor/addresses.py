@@ -44,16 +44,16 @@ CLOUD_NAMES = (
 COMPANY_NAME = "corp.example"
 """Domain of the users' company."""
 PUBLIC_NAMES = {**dict.fromkeys(CLOUD_NAMES, SERVICES), DEPOT_NAME: DEPOT, COMPANY_NAME: COMPANY}
-"""Names that everybody can resolve, including all names below them, and their addresses."""
+"""Addresses by name, for names that everybody can resolve. Names below them resolve to the same addresses."""
 
 UPLINK = "internet"
 """Name of a router's interface to the internet."""
 OPERATOR_LINK = "operator"
-"""Name of a router's interface to the operator, whose namespace has a link to each network."""
+"""Name of a router's interface to the operator. The operator's namespace has a link to each network."""
 LAPTOP = "laptop"
 
 NEAR = IPv4Address("169.254.169.250")
-"""Address of a router on its links to gateways and, for the first of two peers, on their peering."""
+"""Address of a router on its links to gateways. The first network of a peering also has it on the peering's link."""
 FAR = IPv4Address("169.254.169.251")
 """Address of the other end of such a link."""
 
@@ -91,7 +91,7 @@ class AddressRanges:
 
 
 def short(prefix: str, name: str) -> str:
-    """Return an interface name of at most 15 characters: prefix and name where they fit, else prefix and hash."""
+    """Return an interface name of at most 15 characters: prefix and name if they fit, else prefix and hash."""
     whole = f"{prefix}-{name}"
     if len(whole) <= 15 and all(letter.isalnum() or letter == "-" for letter in name):
         return whole
@@ -99,7 +99,7 @@ def short(prefix: str, name: str) -> str:
 
 
 def hashed(name: str) -> str:
-    """Return a short stable name in the place of a name that does not fit an interface or a file name."""
+    """Return a short stable name for a name that is too long for an interface or a file."""
     return hashlib.blake2s(name.encode(), digest_size=5).hexdigest()
 
 

@@ -59,10 +59,11 @@ class Balancers:
         self._verdicts: dict[tuple[str, IPv4Address], BackendVerdict] = {}
         self._file = RUN / "verdicts.json"
         self._before = read_json(self._file) or {}
-        """Verdicts of the previous daemon, so that its end interrupts no client."""
+        """Verdicts of the previous daemon, so that a restart of the daemon interrupts no client."""
 
     def follow(self, balancers: tuple[DesiredBalancer, ...]) -> None:
-        """Probe exactly these load balancers. A load balancer whose probe or network changed starts afresh."""
+        """Probe exactly these load balancers. If a load balancer's probe or network changed, its verdicts start
+        afresh."""
         wanted = {balancer.id: balancer for balancer in balancers}
         for key in [key for key in self._tasks if self._gone(key, wanted)]:
             self._tasks.pop(key).cancel()
@@ -85,8 +86,8 @@ class Balancers:
         return tuple(key[1] for key, verdict in self._verdicts.items() if key[0] == balancer_id and verdict.up)
 
     def verdicts(self) -> dict[str, dict[str, bool]]:
-        """Return, by load balancer and backend, whether the backend gets flows: it is up, and the router's rules
-        include it."""
+        """Return, by load balancer and backend, whether the router's rules include the backend, so that it gets
+        flows."""
         shown: dict[str, dict[str, bool]] = {balancer: {} for balancer in self._balancers}
         for (balancer, backend), verdict in self._verdicts.items():
             shown[balancer][str(backend)] = verdict.announced
@@ -117,7 +118,7 @@ class Balancers:
 
 
 async def probe(network_id: str, backend: IPv4Address, probe: DesiredProbe) -> bool:
-    """Probe once; an answer that takes longer than the interval counts as none."""
+    """Probe once; return whether the backend answered in time: within the interval, but at least 1 s."""
     try:
         async with asyncio.timeout(max(probe.interval_s, 1.0)):
             connection = await router_of(network_id).connect(str(backend), probe.port, source=str(PLATFORM))

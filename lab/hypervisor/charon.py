@@ -1,9 +1,10 @@
 """Parts of one cloud gateway: its links, strongSwan's charon, its tunnels. :mod:`lab.hypervisor.gateways` decides when
-they are made.
+to make the parts.
 
-charon runs from the gateways' root file system, as the only process of a container without init. Its network namespace
-lies between the router of its network and the internet. It outlives the daemon; the next daemon finds it by its
-container's name. The overlay lies on the lab's tmpfs, and keys are sent over VICI, so no secret reaches a disk.
+charon runs from the gateways' root file system, as the only process of a container without init. charon's network
+namespace lies between the router of the gateway's network and the internet. charon outlives the daemon; the next daemon
+finds charon by its container's name. The overlay lies on the lab's tmpfs, and keys are sent over VICI, so no secret
+reaches a disk.
 
 kernel-libipsec encrypts packets in user space, behind the interface ``ipsec0``. Packets that no tunnel carries are
 dropped here, never sent unencrypted.
@@ -37,14 +38,14 @@ PROCESS = "gateway."
 NAMESPACE = "gw-"
 TUN = "ipsec0"
 MTU = 1400
-"""MTU of packets that go into a tunnel. As ESP in UDP they are at most 65 bytes longer (AES-GCM: IP 20, UDP 8, ESP 8,
-IV 8, padding 3, its length and the next header 2, ICV 16). Azure's gateways have the same MTU:
+"""MTU of packets that go into a tunnel. ESP in UDP makes a packet at most 65 bytes longer (AES-GCM: IP 20, UDP 8, ESP
+8, IV 8, padding 3, its length and the next header 2, ICV 16). Azure's gateways have the same MTU:
 learn.microsoft.com/azure/vpn-gateway/vpn-gateway-about-vpn-devices."""
 MSS = 1350
 """TCP segment size to which Azure's gateways clamp (same page)."""
 _START_S = 30.0
 _OWN_REQID = 2**30
-"""First of the ids that charon's own counting does not reach."""
+"""First request id of the lab; charon's own counter does not reach it."""
 
 _UNWANTED = ("connmark", "dhcp", "farp", "forecast", "ha", "led", "pkcs11", "resolve", "tpm", "unity")
 """Plugins of Debian's packages that touch the network's configuration, or that only log complaints."""
@@ -98,7 +99,7 @@ table ip longhaul {{
 
 
 def key_of(gateway_id: str) -> str:
-    """Return a gateway's key, which is used where names are short."""
+    """Return a gateway's key, which replaces the id where names must be short."""
     return addresses.hashed(gateway_id)
 
 
@@ -160,7 +161,8 @@ class CharonParts:
         )
 
     async def connect(self, process: nspawn.ContainerProcess) -> CharonSession:
-        """Connect to charon once it listens. Raises TimeoutError, and ConnectionError when charon has ended."""
+        """Connect to charon once it listens. Raise TimeoutError when charon does not listen in time, ConnectionError
+        when charon has ended."""
         async with asyncio.timeout(_START_S):
             while True:
                 leader = process.leader()
@@ -194,8 +196,8 @@ class CharonParts:
 
 
 def connection(tunnel: DesiredTunnel) -> Tree:
-    """Return a tunnel for ``load-conn`` (swanctl.conf(5)). The lab dials tunnels and gives them up; charon does neither
-    by itself."""
+    """Return a tunnel for ``load-conn`` (swanctl.conf(5)). The lab dials tunnels; charon neither dials nor retries by
+    itself."""
     rekey = tunnel.ike_lifetime_s * 9 // 10
     child: Tree = {
         "local_ts": _texts(tunnel.local_ranges),

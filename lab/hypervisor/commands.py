@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 
 class HostCommandError(Exception):
-    """Raised when a command fails: the message has its arguments, its exit code and its error output."""
+    """Raised when a command fails. The message has the command's arguments, exit code and error output."""
 
 
 async def command(argv: Sequence[str], *, stdin: str | None = None, timeout_s: float = 60.0) -> str:

@@ -1,5 +1,5 @@
-"""Container whose root is an overlay over an image, in a cgroup of its own. It outlives the daemon; the next daemon
-finds it by its name."""
+"""Container with an overlay over an image as its root, in its own cgroup. The container outlives the daemon; the next
+daemon finds it by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Container:
     name: str
     group: ControlGroup
     run: Path
-    """Folder of one run: the mount point of its root, and the files that it leaves."""
+    """Folder of one run, with the mount point of the root and the run's files."""
     _process: nspawn.ContainerProcess | None = None
 
     @property

@@ -1,7 +1,8 @@
 """Local disk of a machine: an ext4 image on a loop device, as the machine's image would make it on an NVMe disk.
 
-The device detaches itself when the image is unmounted, by us or by the kernel when the lab's mount namespace ends. It
-bypasses the host's page cache where the host's file system can, so that a sync takes its real time.
+The device detaches itself when the image is unmounted, by the lab or by the kernel at the end of the lab's mount
+namespace. If the host's file system permits, the device bypasses the host's page cache, so that a sync takes its real
+time.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class LocalDisk:
     mount: Path
 
     async def attach(self, gib: int) -> Path:
-        """Mount the disk, after making it when there is none; return the mount point. Idempotent."""
+        """Mount the disk, and return the mount point. Make the disk first if there is none. Idempotent."""
         if is_mounted(self.mount):
             return self.mount
         await self._detached()
@@ -76,7 +77,7 @@ class LocalDisk:
             await asyncio.sleep(0.05)
 
     def cut_power(self) -> None:
-        """Lose all unsynced data: from now on nothing more reaches the disk, and its mount answers with errors."""
+        """Lose all unsynced data: no later write reaches the disk, and its mount answers with errors."""
         if not is_mounted(self.mount):
             return
         folder = os.open(self.mount, os.O_RDONLY | os.O_DIRECTORY)
@@ -91,7 +92,7 @@ class LocalDisk:
 
 
 def _devices(image: Path) -> Iterator[str]:
-    """Return the loop devices that have a file."""
+    """Return the loop devices that are attached to a file."""
     for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
         with contextlib.suppress(OSError):  # it was detached meanwhile
             if backing.read_text().strip() == str(image):

@@ -1,8 +1,8 @@
 """Name servers: a dnsmasq in the internet for public names, and one in each router (168.63.129.16) and at each operator
 for public names and private zones.
 
-They have no upstream server: a name that they do not know does not exist. A server outlives the daemon; the next daemon
-finds it by its PID file.
+The servers have no upstream, so a name that they do not know does not exist. A server outlives the daemon; the next
+daemon finds it by its PID file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class NameServer:
         return self._directory / "pid"
 
     async def serve(self, names: Mapping[str, IPv4Address]) -> None:
-        """Answer ``names`` and the public ones; return once the server listens."""
+        """Serve ``names`` and the public names; return once the server listens."""
         self._directory.mkdir(parents=True, exist_ok=True)
         hosts = "".join(f"{address} {name.rstrip('.')}\n" for name, address in sorted(names.items()))
         changed = self._write("hosts", hosts)

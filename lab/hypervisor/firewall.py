@@ -9,8 +9,9 @@ A packet of a machine passes, in this order:
 - the target's rules for ``in``, where its veth goes out, after translation.
 
 So a client's rules see the frontend, and a backend's rules see the client and the backend port, as with network
-security groups. Health probes start in the router, and the target's rules apply to them too. What comes from the
-internet to a public address is translated first as well: the target's rules see the stranger and the private address.
+security groups. Health probes start in the router, and the target's rules apply to the probes too. A packet from the
+internet to a public address is also translated first: the target's rules see the packet's public source address and the
+private target address.
 
 Flows that were allowed stay allowed when rules change. A frontend without a healthy backend drops new flows, while old
 ones continue ("probe down behavior" of the Standard SKU):
@@ -35,7 +36,7 @@ _EVERYWHERE = IPv4Network("0.0.0.0/0")
 
 @dataclass(frozen=True, kw_only=True)
 class Healthy:
-    """A load balancer with those of its backends that take new flows."""
+    """A load balancer and the backends that take new flows."""
 
     balancer: DesiredBalancer
     backends: tuple[IPv4Address, ...]
@@ -94,13 +95,13 @@ def _ingress_hook(machines: Sequence[DesiredMachine]) -> str:
 
 
 def _dispatch(key: str, direction: str, machines: Sequence[DesiredMachine]) -> list[str]:
-    """Return rules that send packets to each machine's chain; a link without rules (yet) passes nothing."""
+    """Return rules that send packets to each machine's chain; a link that has no rules yet passes nothing."""
     verdicts = ", ".join(f'"{_link(machine)}" : goto {_chain_name(direction, machine)}' for machine in machines)
     return [*([f"{key} vmap {{ {verdicts} }}"] if machines else []), f'{key} "m-*" drop']
 
 
 def _sending_ranges(machine: DesiredMachine) -> str:
-    """Return the ranges from which a machine may send: its address, and the ranges that the network also delivers to
+    """Return the ranges from which a machine may send: its address, and the other ranges that the network delivers to
     it."""
     return _set([IPv4Network(machine.address.ip), *machine.routed]) if machine.routed else str(machine.address.ip)
 

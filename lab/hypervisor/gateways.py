@@ -25,7 +25,7 @@ _RETRY_S = 2.0
 
 
 class GatewayKeeper:
-    """Keeps one gateway as it should be, until it is removed."""
+    """Keeps one gateway in the specified state until the gateway is removed."""
 
     def __init__(self, parts: CharonParts) -> None:
         self._parts = parts
@@ -33,7 +33,7 @@ class GatewayKeeper:
         self._loaded: dict[str, DesiredTunnel] = {}
         """Tunnels that are loaded into this charon."""
         self._spread = ""
-        """Rules that divide the flows among the instances, as they were last applied."""
+        """Last applied rules that divide the flows among the instances."""
         self._watched: dict[str, Watched] = {}
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -63,7 +63,7 @@ class GatewayKeeper:
         return {name: watched.state() for name, watched in self._watched.items()}
 
     async def gone(self) -> bool:
-        """Wait for the removal that was ordered; return False when the gateway is wanted again meanwhile."""
+        """Wait for an ordered removal; return False when the gateway is wanted again meanwhile."""
         if self._task is not None:
             await asyncio.wait({self._task})
         return self._spec is None
@@ -87,7 +87,7 @@ class GatewayKeeper:
         await self._parts.destroy()
 
     async def _attend(self) -> None:
-        """Attend to one charon, newly started or adopted, until it or the gateway ends."""
+        """Serve one charon, newly started or adopted, until the charon or the gateway ends."""
         process = self._parts.process()
         if process is None:
             await self._parts.stop()  # remains of a crash: mount and group
@@ -145,7 +145,7 @@ class GatewayKeeper:
             return  # it was not up
 
     async def _look(self, session: CharonSession, spec: DesiredGateway) -> None:
-        """Read the state of the tunnels, and dial those that are down and that this end initiates."""
+        """Read the state of the tunnels. Dial the tunnels that are down, if this end initiates them."""
         listed: dict[str, list[Tree]] = {tunnel.name: [] for tunnel in spec.tunnels}
 
         def add_association(event: Tree) -> None:
@@ -220,7 +220,7 @@ class CloudGateways:
         return {}
 
     def report(self) -> list[dict[str, Any]]:
-        """Return everything for ``lab status``."""
+        """Return the gateways for ``lab status``."""
         return [
             {
                 "id": spec.id,
@@ -244,8 +244,8 @@ class CloudGateways:
         return self._keepers[key]
 
     async def _fresh(self, key: str) -> GatewayKeeper:
-        """Return the keeper of a wanted gateway. A removal in progress ends first: otherwise it would remove parts that
-        are made for the gateway now."""
+        """Return the keeper of a wanted gateway. Wait for a removal in progress to end first, because the removal would
+        also remove the gateway's new parts."""
         keeper = self._keepers.get(key)
         if keeper is not None and keeper.spec is None and await keeper.gone() and self._keepers.get(key) is keeper:
             del self._keepers[key]

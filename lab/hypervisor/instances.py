@@ -1,7 +1,7 @@
-"""Instances of a gateway that are active at once: which of them gets a flow. Nothing here has side effects.
+"""Chooses the instance for each flow when several instances of a gateway are active. Nothing here has side effects.
 
 A cloud that spreads flows gives each instance its share, and an instance without a tunnel to the destination drops its
-share. All instances share one charon here, so rules drop that share instead.
+share. In the lab all instances share one charon, so nftables rules drop that share.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lab.hypervisor.charon import TUN
 
 _TABLE = "instances"
 _SEED = "0x1"
-"""Seed of the hash, so that a flow's instance is the same in every run."""
+"""Seed of the hash. It is fixed, so that a flow's instance is the same in every run."""
 
 
 def render(gateway: DesiredGateway, *, up: Set[str]) -> str:

@@ -1,7 +1,7 @@
 """Internet of the lab: its filter, and the cuts that drills make.
 
-Like the real internet it carries no private addresses, so without tunnels there is no path between sites. A cut drops
-all packets from and to a gateway, or between two gateways, until it is restored.
+Like the real internet, the lab's internet carries no private addresses, so sites reach each other through tunnels only.
+A cut drops all packets from and to a gateway, or between two gateways, until it is restored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Internet:
 
     @property
     def cuts(self) -> Mapping[str, Cut]:
-        """Cuts by the name with which each was ordered."""
+        """Cuts by the name that was given to :meth:`cut`."""
         return self._cuts
 
     async def ensure(self) -> None:
@@ -51,7 +51,7 @@ class Internet:
         await command(INTERNET.inside(["nft", "-f", "-"]), stdin=render(tuple(self._cuts.values())))
 
     async def cut(self, name: str, cut: Cut) -> None:
-        """Add a cut, which lasts until :meth:`restore` with the same name."""
+        """Add a cut, which lasts until :meth:`restore` is called with the same name."""
         await self._take({**self._cuts, name: cut})
 
     async def restore(self, name: str) -> None:

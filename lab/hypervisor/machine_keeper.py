@@ -1,4 +1,4 @@
-"""Keeper of one machine: compares the desired with the actual state, and acts, one step at a time."""
+"""Keeper of one machine: it compares the desired state with the actual state, and acts one step at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MachineKeeper:
         self._network_of = network_of
         self._spec: DesiredMachine | None = None
         self._acting: DesiredMachine | None = None
-        """Specification for which the current step was begun."""
+        """Specification at the start of the current step."""
         self._state = MachineState(phase="starting")
         self._changed = asyncio.Event()
         self._news = asyncio.Event()
@@ -83,8 +83,8 @@ class MachineKeeper:
             self._task = asyncio.create_task(self._keep(), name=f"keeper of {self.name}")
 
     def _foreseen(self, spec: DesiredMachine | None) -> MachineState:
-        """Return the assumed state until the next step has looked: a machine that must end counts as running until it
-        has ended."""
+        """Return the assumed state until the next step has observed the machine. A machine that must end counts as
+        running until it has ended."""
         old, before = self._state, self._spec
         if spec is None:
             return MachineState(phase="running", generation=old.generation, reason="being removed")
@@ -190,7 +190,7 @@ class MachineKeeper:
         return await self._power_on(spec)
 
     async def _attend(self, spec: DesiredMachine, process: nspawn.ContainerProcess) -> float | None:
-        """Attend to a machine that runs."""
+        """Act on a machine that runs."""
         self._seen_alive = True
         record = self._parts.record()
         moved = any(record.get(key) != value for key, value in place(spec).items())
@@ -248,8 +248,8 @@ class MachineKeeper:
         return 0.0
 
     async def _exit_code(self) -> int | None:
-        """Return the last exit code. When the machine has only just ended, wait up to 10 s for the code: without it, a
-        machine that powered itself off would be started again."""
+        """Return the last exit code. When the machine has only just ended, wait up to 10 s for the code: without the
+        code, a machine that powered itself off would be started again."""
         patience = 500 if self._seen_alive else 0
         self._seen_alive = False
         while (code := self._parts.exit_code()) is None and patience > 0:
@@ -264,8 +264,8 @@ class MachineKeeper:
         *,
         reported: bool = False,
     ) -> None:
-        """Set the state that a step observed, unless the specification has changed meanwhile: then the next step sets
-        it."""
+        """Set the state that a step observed. If the specification has changed meanwhile, leave that to the next
+        step."""
         if self._acting is not self._spec:
             return
         generation = self._spec.generation if self._spec is not None else self._state.generation

@@ -1,5 +1,5 @@
-"""Parts of one machine: disk, network, process, cgroup. :mod:`lab.hypervisor.machine_keeper` decides when they are
-made."""
+"""Parts of one machine: disk, network, process, cgroup. :mod:`lab.hypervisor.machine_keeper` decides when to make the
+parts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from lab.hypervisor.settings import HypervisorSettings
 from lab.state import LabState, read_json, write_atomically
 
 CONTAINERD_MOUNT = "/var/lib/containerd"
-"""Mount point for containers' layers. They need a file system that overlayfs accepts as its upper layer, which a
-machine's own root is not."""
+"""Mount point for containers' layers. The layers need a file system that overlayfs accepts as its upper layer; a
+machine's root is an overlay, so it cannot serve."""
 _SHUTDOWN_S = 20.0
 """Seconds that an orderly power-off may take before the power is cut."""
 
@@ -51,7 +51,7 @@ def place(machine: DesiredMachine) -> dict[str, str]:
 
 
 def local_disk(state: LabState, name: str) -> LocalDisk:
-    """Return the local disk of the machine ``name``, whether it has one or not."""
+    """Return the local disk of the machine ``name``; the disk need not exist."""
     return LocalDisk(image=state.machines / name / "ssd.img", mount=RUN / "machines" / name / "ssd")
 
 
@@ -63,7 +63,7 @@ class MachineParts:
     settings: HypervisorSettings
     networks: Networks
     _delivered: tuple[IPv4Network, ...] | None = None
-    """Ranges that the network delivers, as far as known; None while unknown."""
+    """Ranges that the network delivers to the machine; None while unknown."""
 
     @property
     def directory(self) -> Path:
@@ -91,8 +91,7 @@ class MachineParts:
         return self._container.exit_file
 
     def record(self) -> dict[str, str]:
-        """Return the record of the machine as it was made: generation, id, network and address; empty when nothing was
-        made."""
+        """Return the recorded generation, id, network and address of the existing machine; empty when there is none."""
         return read_json(self._record) or {}
 
     def console_log(self) -> Path:
@@ -116,7 +115,7 @@ class MachineParts:
         return self._container.process()
 
     def exit_code(self) -> int | None:
-        """Return the exit code of the last run; None while it runs, or when the code is not known."""
+        """Return the exit code of the last run; None while the machine runs, or when the code is not known."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             return int(self.exit_file.read_text())
         return None
@@ -165,8 +164,8 @@ class MachineParts:
             self._delivered = machine.routed
 
     async def stop(self, *, orderly: bool) -> None:
-        """End the machine, and remove everything but its disk. When the end is not orderly, a running machine loses
-        power: its local disk has only synced data."""
+        """End the machine, and remove everything but its disk. With ``orderly`` unset, a running machine loses power:
+        its local disk keeps only synced data."""
         process = self.process()
         if process is not None and orderly:
             process.shut_down()
@@ -189,7 +188,7 @@ class MachineParts:
                 await asyncio.to_thread(shutil.rmtree, directory)
 
     def boot_report(self, process: nspawn.ContainerProcess) -> BootReport:
-        """Return the result of this boot, from cloud-init's files, which each boot replaces.
+        """Return the result of this boot from cloud-init's files. Each boot replaces the files.
 
         The guest reports to the cloud at the end of cloud-init's first stage, before user data is processed, like
         Azure's data source (cloud-init 22.4.2, ``sources/DataSourceAzure.py``, ``crawl_metadata``).

@@ -58,7 +58,7 @@ class Namespace:
         return ["nsenter", f"--net={self.path}", *argv]
 
     async def ip(self, lines: Sequence[str], *, force: bool = False) -> None:
-        """Run ``ip`` commands; with ``force`` continue after one that fails (for removals)."""
+        """Run ``ip`` commands; with ``force``, continue after a failed command (for removals)."""
         if not lines:
             return
         argv = ["ip", *(["-force"] if force else []), "-batch", "-"]
@@ -70,7 +70,7 @@ class Namespace:
         return await command(self.inside(["ip", "-json", *words])) or "[]"
 
     async def set_sysctl(self, values: dict[str, str]) -> None:
-        """Set ``net/...`` values; skip those that the kernel does not have (IPv6 off)."""
+        """Set ``net/...`` values; skip values that the kernel does not have (IPv6 off)."""
 
         def write() -> None:
             for name, value in values.items():
@@ -82,7 +82,7 @@ class Namespace:
     async def call(self, function: Callable[[], _T]) -> _T:
         """Call ``function`` in a thread that has entered the namespace.
 
-        The thread is a new one and ends afterwards: a pool's thread would carry the namespace into other work.
+        The thread is new, and ends afterwards, because a pool's thread would carry the namespace into other work.
         """
         return await call_in(self.path, function)
 

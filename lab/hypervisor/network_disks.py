@@ -10,7 +10,7 @@ from lab.state import LabState
 
 
 def folder_of(state: LabState, disk: str) -> Path:
-    """Return the folder of a network disk, which is made when the disk is first attached."""
+    """Return the folder of a network disk; make the folder when the disk is first attached."""
     folder = state.network_disks / disk
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -18,7 +18,7 @@ def folder_of(state: LabState, disk: str) -> Path:
 
 
 def remove_all_but(state: LabState, keep: Collection[str]) -> None:
-    """Remove network disks that the clouds have deleted; they refuse that while a machine has the disk."""
+    """Remove all network disks except ``keep``. The clouds refuse to delete a disk while a machine has it."""
     for entry in state.network_disks.iterdir() if state.network_disks.exists() else ():
         if entry.name not in keep:
             shutil.rmtree(entry)

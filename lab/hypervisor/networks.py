@@ -18,7 +18,7 @@ from lab.hypervisor.namespaces import RUN, Namespace
 from lab.hypervisor.router_links import RouterLink
 
 INTERNET = Namespace(RUN / "netns" / "internet")
-"""The lab's own network namespace, which process 1 binds here."""
+"""The lab's network namespace, which process 1 binds to this path."""
 COMPANY = Namespace.named("company")
 """Network namespace of the services that the users' company runs itself."""
 
@@ -33,9 +33,9 @@ ROUTER_SYSCTL = {
 }
 
 _WAYS = "201"
-"""Protocol number of routes to other networks, by which they are found later."""
+"""Protocol number that marks routes to other networks, so that the lab finds these routes later."""
 _DELIVERED = "202"
-"""Protocol number of routes to machines' delivered ranges, besides their address."""
+"""Protocol number that marks routes to ranges that the network delivers to machines besides their addresses."""
 
 
 def operator_of(plan: AddressRanges) -> Namespace:
@@ -49,12 +49,12 @@ def laptop_of(plan: AddressRanges) -> Namespace:
 
 
 def router_of(network_id: str) -> Namespace:
-    """Return the router of a network, whether it exists or not."""
+    """Return the router of a network; the router need not exist."""
     return Namespace.named(f"net-{addresses.hashed(network_id)}")
 
 
 def machine_namespace(name: str) -> Namespace:
-    """Return the network namespace of a machine, whether it exists or not."""
+    """Return the network namespace of a machine; the namespace need not exist."""
     return Namespace.named(f"vm-{name}")
 
 
@@ -65,7 +65,7 @@ class Networks:
     own_plan: AddressRanges
     """Plan of the lab's own environment."""
     tenants: dict[str, AddressRanges] = field(default_factory=dict)
-    """Plans of its tenants, by name."""
+    """Plans of the lab's tenants, by name."""
 
     def plans(self) -> tuple[AddressRanges, ...]:
         """Return the plans of all environments, the lab's own first."""
@@ -149,8 +149,8 @@ class Networks:
         )
 
     async def deliver(self, machine: DesiredMachine) -> None:
-        """Route its delivered ranges, besides its address, to an attached machine. When two machines have the same
-        range, like a rack's two gateways, the machine with the lower address gets it while it runs."""
+        """Route the ranges that the network delivers besides its address to an attached machine. If two machines have
+        the same range, like a rack's two gateways, the machine with the lower address gets the range while it runs."""
         link, metric = addresses.machine_link(machine.name), int(machine.address.ip) - int(machine.address.network[0])
         router_links = {
             str(range_): f"via {machine.address.ip} dev {link} onlink metric {metric}" for range_ in machine.routed
@@ -158,7 +158,7 @@ class Networks:
         await self._route(router_of(machine.network), link, router_links, protocol=_DELIVERED)
 
     async def _route(self, router: Namespace, link: str, wanted: Mapping[str, str], *, protocol: str) -> None:
-        """Replace the routes of a protocol on ``link`` by exactly these."""
+        """Replace the routes of a protocol on ``link`` by ``wanted``."""
         shown = json.loads(await router.query("-4", "route", "show", "dev", link, "protocol", protocol))
         await router.ip(
             [f"route replace {target} {router_link} proto {protocol}" for target, router_link in wanted.items()]
@@ -186,7 +186,7 @@ class Networks:
         await inside.ip([f"route replace default via {addresses.INTERNET_GATEWAY} dev {addresses.UPLINK} onlink"])
 
     async def part(self, key: str) -> None:
-        """Remove the links of the gateway with this key, wherever they are."""
+        """Remove the links of the gateway with this key from all namespaces."""
         for namespace in (INTERNET, *map(Namespace.named, self.existing())):
             await namespace.ip([f"link del g-{key}"], force=True)
 
@@ -205,7 +205,7 @@ class Networks:
     async def ensure_ways(
         self, network: Network, router_links: Sequence[RouterLink], chosen: Mapping[IPv4Network, RouterLink]
     ) -> None:
-        """Make the routes of ``chosen`` to other networks, over the links of ``ways``."""
+        """Make the routes of ``chosen`` to other networks, over ``router_links``."""
         router = router_of(network.id)
         for router_link in router_links:
             await self.set_addresses(router, router_link.link, [router_link.near])
@@ -226,7 +226,7 @@ class Networks:
         await self.expose(plan.place, inside, [plan.public])
 
     async def ensure_outside(self, inside: Namespace, address: IPv4Address) -> None:
-        """Make a namespace that has a link to the internet, and none to anything else."""
+        """Make a namespace whose only link leads to the internet."""
         await inside.create()
         await self.expose(inside.path.name, inside, [address])
 

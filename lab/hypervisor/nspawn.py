@@ -1,7 +1,8 @@
 """Machines as processes: starts systemd-nspawn, finds it again, and reaches inside.
 
-A machine is a child of process 1, not of the daemon, so it outlives the daemon. It is found by the ``--machine=``
-argument of its systemd-nspawn, in our own PID namespace. Its leader is process 1 of the machine's PID namespace.
+A machine is a child of process 1, not of the daemon, so it outlives the daemon. The daemon finds a machine by the
+``--machine=`` argument of its systemd-nspawn, in the daemon's PID namespace. A machine's leader is process 1 of its PID
+namespace.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class ContainerProcess:
         return start_time(self.pid) == self.started
 
     def leader(self) -> int | None:
-        """Return the PID (in our namespace) of the machine's process 1, once it exists."""
+        """Return the PID (in the daemon's namespace) of the machine's process 1; None until that process exists."""
         if self._leader is None:
             inner = (child for child in _children(self.pid) if len(ids := _depths(child)) == 2 and ids[-1] == 1)
             self._leader = next(inner, None)
@@ -93,7 +94,7 @@ def launch_argv(*, name: str, root: Path, netns: Path, binds: Sequence[tuple[Pat
 
 
 def container_argv(*, name: str, root: Path, netns: Path, command: Sequence[str]) -> list[str]:
-    """Return the systemd-nspawn command line of one program with a file system and processes of its own."""
+    """Return the systemd-nspawn command line of one program with its own file system and processes."""
     return [*_common(name=name, root=root, netns=netns), "--as-pid2", "--", *command]
 
 
@@ -178,13 +179,13 @@ def _children(pid: int) -> list[int]:
 
 
 def _depths(pid: int) -> list[int]:
-    """Return the process's PID in each PID namespace, from ours inwards; empty when the process is gone."""
+    """Return the process's PID in each PID namespace, the host's first; empty when the process is gone."""
     return [int(number) for number in _status(pid).get("NSpid", "").split()]
 
 
 def leader_among(pids: Collection[int]) -> int | None:
-    """Return the process 1 of a machine, from the processes of its cgroup: it is two PID namespaces below the
-    host's."""
+    """Return the process 1 of a machine among the processes of its cgroup; None when there is none. Its PID namespace
+    is two levels below the host's."""
     return next((pid for pid in pids if len(ids := _depths(pid)) == 3 and ids[-1] == 1), None)
 
 
@@ -194,8 +195,8 @@ def inside(leader: int, argv: Sequence[str], *, environment: Sequence[str] = ())
 
 
 def read_inside(leader: int, path: str, *, limit: int = 1 << 20) -> bytes | None:
-    """Return the content of a small regular file of a machine; None when it is absent or another kind of file (a
-    machine may try to mislead us)."""
+    """Return the content of a small regular file of a machine; None when the file is absent or of another kind (a
+    hostile machine may put a link or a pipe there)."""
     try:
         descriptor = os.open(f"/proc/{leader}/root{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,5 +1,5 @@
-"""Namespaces of people. An environment's operator has one with a link to the internet and one to each network of the
-environment; its laptop and the company have one with a link to the internet alone."""
+"""Namespaces of people. The namespace of an environment's operator has a link to the internet and a link to each
+network of the environment. The namespaces of the laptop and of the company have a link to the internet only."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Operators:
         self._networks = networks
 
     async def ensure(self) -> None:
-        """Make the places of the lab's own environment, and the company's."""
+        """Make the namespaces of the lab's own environment and of the company."""
         await NameServer(INTERNET, addresses.INTERNET_DNS).serve({})
         await self._networks.ensure_outside(COMPANY, addresses.COMPANY)
         await self._ensure_places(self._networks.own_plan)
         await self.serve_names(())
 
     async def admit(self, plan: AddressRanges, networks: Sequence[Network]) -> None:
-        """Make the places of a tenant."""
+        """Make the namespaces of a tenant."""
         if self._networks.tenants.get(plan.tenant) != plan:
             self._networks.tenants[plan.tenant] = plan
             await self._ensure_places(plan)
             await self.serve_names(networks)
 
     async def dismiss(self, tenant: str) -> None:
-        """Remove the places of a tenant; the tenant's networks are gone by then."""
+        """Remove the namespaces of a tenant, whose networks must be gone."""
         if (plan := self._networks.tenants.pop(tenant, None)) is not None:
             await NameServer(operator_of(plan), addresses.INTERNET_DNS).stop()
             await self._networks.remove_places(plan)

@@ -30,11 +30,11 @@ from lab.hypervisor.settings import HypervisorSettings
 
 _LOG = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
-"""Names of machines that are allowed: they become folders, cgroups and interfaces here."""
+"""Pattern of valid machine names; the lab uses the names for folders, cgroups and interfaces."""
 
 
 class NetworkObserver(Protocol):
-    """Notified of routers that come up or go away; it serves the cloud's services inside them."""
+    """Observer of routers that come up or go away. It serves the cloud's services inside the routers."""
 
     async def network_up(self, network: Network, router: Namespace) -> None: ...
 
@@ -80,14 +80,14 @@ class LabHypervisor:
             await keeper.close()
 
     async def apply(self, world: World) -> None:
-        """See :meth:`lab.desired.Hypervisor.apply`. An object that fails is logged, and does not stop the others."""
+        """See :meth:`lab.desired.Hypervisor.apply`. A failure of one object is logged, and does not stop the others."""
         async with self._lock:
             self._ordered = world
             await self._follow(world + self._standing)
 
     async def stand(self, standing: World) -> None:
-        """Follow ``standing`` too, which no cloud orders: the racks. Before the clouds' first order it is only stored,
-        since following it alone would remove the clouds' machines."""
+        """Follow ``standing``, the racks, in addition to the clouds' world. Before the clouds' first order only store
+        ``standing``: following it alone would remove the clouds' machines."""
         async with self._lock:
             self._standing = standing
             if self._ordered is not None:
@@ -109,7 +109,7 @@ class LabHypervisor:
         self._later(self._remove_gone(wanted.keys()))
 
     async def admit(self, plan: AddressRanges) -> None:
-        """Make the namespace of the operator of a tenant, whose networks the clouds order."""
+        """Make the namespaces of a tenant; the clouds order the tenant's networks."""
         async with self._lock:
             await self._operators.admit(plan, self._world.networks)
 
@@ -149,7 +149,7 @@ class LabHypervisor:
         return await keeper.parts.run(script, timeout_s=timeout_s)
 
     async def power(self, name: str, action: Power) -> None:
-        """Press the power switch of a machine; raises KeyError for a name that no machine has."""
+        """Press the power switch of a machine; raise KeyError when no machine has this name."""
         await self._keepers[name].power(action)
 
     async def switch_on(self, machine_id: str) -> None:
@@ -159,11 +159,11 @@ class LabHypervisor:
             await keeper.power("on")
 
     async def cut(self, name: str) -> None:
-        """Cut a gateway or a tunnel off the internet; raises LookupError when there is none of this name."""
+        """Cut a gateway or a tunnel off the internet; raise LookupError when there is none of this name."""
         await self._internet.cut(name, find_cut(name, self._world))
 
     async def restore(self, name: str) -> None:
-        """Remove a cut; raises LookupError when there is none of this name."""
+        """Remove a cut; raise LookupError when there is none of this name."""
         if name not in self._internet.cuts:
             raise LookupError(f"{name!r} is not cut; these are: {', '.join(self._internet.cuts) or 'none'}")
         await self._internet.restore(name)
@@ -265,7 +265,7 @@ class LabHypervisor:
         return MachineKeeper(parts, network_of=self._ready_network)
 
     def _ready_network(self, network_id: str) -> Network | None:
-        """Return a network that machines may join: its rules are applied, without which nothing would separate the
+        """Return a network that machines may join; None until its rules are applied, because the rules separate the
         machines."""
         return self._made.get(network_id) if network_id in self._rules else None
 
@@ -274,7 +274,7 @@ class LabHypervisor:
             self._keepers.pop(keeper.name, None)
 
     async def _remove_gone(self, wanted: Any) -> None:
-        """Remove networks that should not exist, once no machine is left in them."""
+        """Remove networks that are not in ``wanted``, once no machine is left in them."""
         keep = {router_of(network_id).path.name for network_id in wanted}
         await asyncio.gather(*(keeper.gone() for keeper in self._keepers.values() if keeper.spec is None))
         async with self._lock:

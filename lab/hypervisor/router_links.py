@@ -1,7 +1,7 @@
 """Links out of networks to other networks: over a cloud's gateway, or over a peering. Nothing here has side effects.
 
 The subnets' routes decide what a link carries: packets of a subnet, and of the routed ranges of its machines, to the
-route's destination. Nothing else leaves over it, and only packets from its other end come in.
+route's destination. No other packet leaves over the link, and only packets from the link's other end come in.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def sending_ranges(subnet: DesiredSubnet, machines: Sequence[DesiredMachine]) ->
 
 def inside_addresses(gateway: DesiredGateway, network: Network) -> tuple[IPv4Address, ...]:
     """Return the addresses of a gateway in its network, one in each range that its tunnels carry: the network's first
-    address, which no machine has, or else the range's first. charon routes to a tunnel's other end only if it has an
-    address of its own in the tunnel's near ranges."""
+    address (which no machine has) if the range holds that address, else the range's first address. charon routes to a
+    tunnel's other end only if it has an address in the tunnel's local ranges."""
     first = network.ranges[0].network_address
     carried = (range_ for tunnel in gateway.tunnels for range_ in tunnel.local_ranges)
     return tuple(sorted({first if first in range_ else range_.network_address for range_ in carried}))
@@ -102,8 +102,8 @@ def _permits(network: Network, via: str, here: Sequence[DesiredMachine]) -> tupl
 
 
 def routes(links: Sequence[RouterLink]) -> dict[IPv4Network, RouterLink]:
-    """Return the link for each destination. A router has one routing table: of two links to one destination the first
-    is used, and the rules drop packets that another subnet would send over the second."""
+    """Return the link for each destination. A router has one routing table: if two links lead to one destination, the
+    router uses the first link, and the rules drop packets that another subnet would send over the second link."""
     chosen: dict[IPv4Network, RouterLink] = {}
     for router_link in links:
         for permit in router_link.permits:

@@ -1,4 +1,5 @@
-"""Files on a machine's disk before its first start: its identity, its cloud-init seed, its hardware, the lab's CA.
+"""Writes files to a machine's disk before its first start: its identity, its cloud-init seed, its hardware, the lab's
+CA.
 
 Everything is written into the overlay's upper folder, so the image stays as it was baked.
 """
@@ -97,7 +98,7 @@ def _put_seed(machine: DesiredMachine, upper: Path) -> None:
 
 
 def _put_ca(upper: Path, image: Path, ca: bytes) -> None:
-    """Trust ``ca`` as ``update-ca-certificates`` does, so that running it later keeps the result."""
+    """Trust ``ca`` as ``update-ca-certificates`` does, so that a later run of that command keeps the result."""
     _put(upper, f"usr/local/share/ca-certificates/{CA_NAME}.crt", ca)
     bundle = image / _BUNDLE
     _put(upper, str(_BUNDLE), (bundle.read_bytes() if bundle.exists() else b"") + ca)

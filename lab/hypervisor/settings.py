@@ -25,13 +25,13 @@ class HypervisorSettings:
     images: Mapping[str, Path] = field(default_factory=dict)
     """Root file systems by image name; a rack's hosts have ``bare``."""
     gateway_rootfs: Path | None = None
-    """Root file system of the clouds' VPN gateways; without one their tunnels stay down."""
+    """Root file system of the clouds' VPN gateways; without it the gateways' tunnels stay down."""
     ca: Callable[[], bytes] = _no_ca
     """Returns the lab's CA certificate (PEM); called when a machine's disk is made."""
     boot_timeout_s: float = 600.0
     """Seconds that a machine may take until cloud-init has finished; user-data that installs packages takes minutes."""
 
     def image(self, name: str) -> Path:
-        """Return the root file system of an image: a name is a path, a key of ``images``, or else means the default
-        one."""
+        """Return the root file system of an image. The name is a path or a key of ``images``; any other name means
+        ``rootfs``."""
         return Path(name) if name.startswith("/") else self.images.get(name, self.rootfs)

@@ -12,8 +12,7 @@ from lab.hypervisor.vici import Tree
 
 _SHORTEST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 10.0
-"""Longest pause in seconds between two dials of an end that refuses: it may not know of the tunnel yet, or may
-never."""
+"""Longest pause in seconds between two dials of a remote end that refuses the tunnel."""
 
 
 @dataclass
@@ -29,7 +28,7 @@ class Watched:
     """Bytes in and out of each security association that ever carried the tunnel."""
 
     def see(self, associations: Sequence[Tree]) -> None:
-        """Take in what charon lists under the tunnel's name."""
+        """Update the state from the security associations that charon lists under the tunnel's name."""
         up, age = False, 0.0
         for association in associations:
             for child in _children(association):
@@ -45,7 +44,7 @@ class Watched:
             self.up, self.since = up, time.time() - (age if up else 0.0)
 
     def due(self) -> bool:
-        """Return whether it is time to dial; if so, set the time of the next dial, since the caller dials now."""
+        """Return whether the caller should dial now; if so, set the time of the next dial."""
         now = time.monotonic()
         if now < self.dial_at:
             return False

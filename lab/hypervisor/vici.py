@@ -1,8 +1,8 @@
 """Session with strongSwan's charon over its control protocol (VICI).
 
-The package ``vici`` writes and reads the packets. Its own session blocks, and would take a thread for each gateway that
-waits for events; this one is a task. Keys go from memory to charon through a socket, so they are in no file and no
-argument.
+The package ``vici`` writes and reads the packets. That package's session blocks, and would need a thread for each
+gateway; the session here is an asyncio task. Keys go from memory to charon through a socket, so no file and no argument
+contains a key.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class CharonSession:
         self._writer.close()
 
     async def command(self, name: str, message: Tree | None = None) -> Tree:
-        """Send a command, and return charon's answer. Raise :class:`ViciError` when charon refuses, OSError when it is
-        gone."""
+        """Send a command, and return charon's answer. Raise :class:`ViciError` when charon refuses the command, OSError
+        when charon is gone."""
         answer = await self._ask(name, Packet.request(name, Message.serialize(message or {})))
         if answer.get("success", "yes") != "yes":
             raise ViciError(f"{name}: {answer.get('errmsg', 'refused')}")
         return answer
 
     async def listen(self, event: str, listener: Callable[[Tree], None]) -> None:
-        """Call ``listener`` with each future event of a name, instead of the function registered before."""
+        """Call ``listener`` with each future event of a name, in place of the former listener."""
         known = event in self._listeners
         self._listeners[event] = listener
         if not known:  # charon sends an event once for each registration

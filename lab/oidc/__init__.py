@@ -1,1 +1,1 @@
-"""The lab's stand-in for a company's identity provider: a real one, with invented people."""
+"""The lab's stand-in for a company's identity provider: a real identity provider with invented people."""

@@ -17,8 +17,8 @@ SERVER = Path(__file__).with_name("server.mjs")
 
 
 def ensure(*, log_dir: Path, progress: Progress) -> Path:
-    """Return the folder with the pinned packages, which are installed unless they are there. Raise ``SetupError``
-    without npm, or when they are not available."""
+    """Return the folder with the pinned packages, and install them unless they are there. Raise ``SetupError`` without
+    npm, or when the packages are not available."""
     source = repository() / "tools" / "oidc-provider"
     place = cache_root() / "oidc-provider" / digest(*((source / name).read_bytes() for name in FILES))
 

@@ -1,4 +1,4 @@
-"""Parts of the tables of AWS resource types: a type, and one call for one resource of it."""
+"""Classes for the tables of AWS resource types: a resource type, and one call for one resource."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ T = TypeVar("T")
 POLL_S = 0.2
 """Seconds between two looks at an operation in progress."""
 PATIENCE_S = 900.0
-"""Longest wait for an operation in progress, seconds, unless its type or a `custom_timeouts` sets another; the real
-plugin waits 5 to 20 minutes."""
+"""Longest wait for an operation in progress, seconds, unless the resource type or `custom_timeouts` sets another limit.
+The real plugin waits 5 to 20 minutes."""
 
 
 class AwsRefusedError(Exception):
@@ -37,7 +37,7 @@ class Call:
     id: str = ""
     cancelled: threading.Event = field(default_factory=threading.Event)
     patience_s: float = PATIENCE_S
-    """Longest wait for an operation in progress, seconds."""
+    """Longest wait of this call for an operation in progress, seconds."""
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Client token: EC2 treats a repeated request with the same token as the same request."""
 
@@ -66,7 +66,7 @@ class Call:
         """Wait until a condition holds, and return its value.
 
         Raises:
-            AwsRefusedError: the engine asked to stop, or it took too long.
+            AwsRefusedError: the engine asked to stop, or the wait took too long.
         """
         deadline = time.monotonic() + self.patience_s
         while True:
@@ -101,10 +101,10 @@ class AwsResourceType:
     type: str
     """Type as in a URN, ``aws:ec2/vpc:Vpc``."""
     inputs: str
-    """Names of all inputs that this plugin knows, separated by blanks; another input is an error. ``region`` is known
-    too, unless the service has no regions."""
+    """Names of all inputs that this plugin knows, separated by blanks; any other input is an error. ``region`` is also
+    known, unless the service has no regions."""
     forced: str = ""
-    """Inputs whose change makes a new resource (``ForceNew`` in terraform-provider-aws)."""
+    """Inputs whose change replaces the resource (``ForceNew`` in terraform-provider-aws)."""
     create: Callable[[Call], str]
     """Creates the resource, and returns its id."""
     look: Callable[[Call], dict[str, Any] | None]
@@ -124,7 +124,7 @@ class AwsResourceType:
     tagged: bool = False
     """True when the resource has EC2's tags, which are changed separately."""
     global_: bool = False
-    """True when its service has no regions."""
+    """True when the type's service has no regions."""
 
     def read(self, call: Call) -> dict[str, Any] | None:
         """Return the outputs of the resource with :attr:`Call.id`; None when it does not exist."""
@@ -166,8 +166,8 @@ def absent_is_none(read: Callable[[], T]) -> T | None:
 
 
 def deletes(operation: str, key: str, *, busy: Iterable[str] = ()) -> Callable[[Call], None]:
-    """Return a function that deletes an EC2 resource by its id, and accepts that it is gone already. ``busy`` has the
-    codes with which AWS refuses while other resources depend on it; the deletion is then repeated."""
+    """Return a function that deletes an EC2 resource by its id, and accepts that the resource is gone already. ``busy``
+    has the error codes of AWS while other resources depend on the resource; the function then repeats the deletion."""
 
     def delete(call: Call) -> None:
         action = partial(getattr(call.ec2, operation), **{key: call.id})
@@ -203,7 +203,7 @@ def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def mapped(tags: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
-    """Return tags as a map, without those that AWS itself sets."""
+    """Return tags as a map, without the tags that AWS itself sets."""
     return {tag["Key"]: tag["Value"] for tag in tags or [] if not tag["Key"].startswith("aws:")}
 
 
@@ -233,11 +233,11 @@ class Described:
     answer: str
     """Key of the list in the operation's answer."""
     key: str
-    """Key of the id in each item; with an s, the argument that selects items by id."""
+    """Key of the id in each item. The key plus "s" is the argument that selects items by id."""
     alive: Callable[[Mapping[str, Any]], bool] = lambda _resource: True
     """Returns whether a described resource still exists."""
     narrow: Callable[[Call], dict[str, Any]] = lambda call: {"Filters": by_name(call)}
-    """Returns arguments that select the possible remains of a killed creation, and perhaps more."""
+    """Returns arguments that select all resources that a killed creation may have left; they may select others too."""
 
     def find(self, call: Call, id: str = "") -> dict[str, Any] | None:
         """Return the resource with this id, by default the call's; None when it does not exist."""

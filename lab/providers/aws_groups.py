@@ -163,8 +163,8 @@ def _text(value: Any) -> str:
 
 
 def _delete_group(call: Call) -> None:
-    """Delete a group as the real plugin does: unless ``forceDelete`` is set, shrink it to 0, lift the protection of its
-    instances, and wait for them to end; then delete it (group.go, ``drainGroup``)."""
+    """Delete a group as the real plugin does. Unless ``forceDelete`` is set, first shrink the group to 0, lift the
+    protection of its instances, and wait for the instances to end (group.go, ``drainGroup``)."""
     name = call.id
     force = bool(call.old.get("forceDelete"))
     try:

@@ -138,7 +138,8 @@ def _role_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _document(described: Any, known: Any) -> str:
-    """Return a policy as text; the program's own text if both have the same content."""
+    """Return the described policy as text. If it has the same content as the program's policy, return the program's
+    text."""
     parsed = json.loads(described) if isinstance(described, str) else described
     if isinstance(known, str) and json.loads(known) == parsed:
         return known

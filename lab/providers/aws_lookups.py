@@ -21,7 +21,7 @@ class Lookup:
     """One function of the SDK."""
 
     by: str
-    """Argument that holds the id; besides it only ``region`` is allowed."""
+    """Argument that holds the id; the only other argument is ``region``."""
     described: Described
     outputs: Callable[[Call, dict[str, Any]], dict[str, Any]]
     """Returns the outputs without tags, which all resources have."""
@@ -38,7 +38,7 @@ def known_lookups() -> Mapping[str, Lookup]:
 
 
 def look_up(lookup: Lookup, call: Call, *, preview: bool) -> dict[str, Any]:
-    """Return the values for the SDK; nothing in a preview without a cloud.
+    """Return the values for the SDK; empty in a preview without a cloud.
 
     Raises:
         AwsRefusedError: the resource does not exist, or an argument is not known here.

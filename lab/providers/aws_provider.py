@@ -94,8 +94,8 @@ class AwsProvider(BaseProvider):
         return empty_pb2.Empty()
 
     def Diff(self, request: Any, context: Any) -> Any:
-        """Compare, and note that the resource is in the state, so that it is not adopted as a leftover. A replacement
-        can be made before its predecessor is deleted, unless both have the same name."""
+        """Compare the inputs, and remember that the state has the resource, so that no creation adopts it as a
+        leftover. A replacement can be made before its predecessor is deleted, unless both have the same name."""
         self._owned.add(f"{type_of(request.urn)}::{request.id}")
         response = super().Diff(request, context)
         old = plain(from_struct(request.old_inputs if request.HasField("old_inputs") else request.olds))
@@ -140,8 +140,8 @@ class AwsProvider(BaseProvider):
         return provider_pb2.UpdateResponse(properties=to_struct(outputs))
 
     def Read(self, request: Any, context: Any) -> Any:
-        """Read a resource for refresh; an empty id means that it is gone. Import is refused: it needs the inputs, which
-        AWS does not show separately."""
+        """Read a resource for refresh; return an empty id when the resource is gone. Refuse import, which needs the
+        inputs: AWS does not show inputs separately."""
         kind = self._kind(request.urn, context)
         inputs, before = from_struct(request.inputs), plain(from_struct(request.properties))
         if not inputs:
@@ -192,8 +192,8 @@ class AwsProvider(BaseProvider):
         return response
 
     def _right_account(self, context: Any) -> None:
-        """Refuse credentials of another account. The real plugin does so when it starts; here it happens at the first
-        call of the cloud, since a preview needs no credentials."""
+        """Refuse credentials of another account. The real plugin checks the account when it starts. The check here is
+        at the first call of the cloud, because a preview needs no credentials."""
         if not self._accounts or self._is_right_account:
             return
         account = self._clients.client("sts", self._region).get_caller_identity()["Account"]
@@ -224,8 +224,8 @@ class AwsProvider(BaseProvider):
             )
 
     def _adopted(self, kind: AwsResourceType, call: Call, urn: str) -> str:
-        """Find a resource that a killed run made and that the state does not know, and change it to the wanted inputs;
-        return its id, or an empty text."""
+        """Find a resource that a killed run made and that the state lacks. Change the resource to the wanted inputs,
+        and return its id; empty when there is none."""
         if kind.find is None or os.environ.get(CREATE_VARIABLE) == "refuse":
             return ""
         matches = [id_ for id_ in kind.find(call) if f"{kind.type}::{id_}" not in self._owned]
@@ -263,7 +263,7 @@ class AwsProvider(BaseProvider):
         return self._marked(kind, {**plain_inputs, **region, **described}, inputs)
 
     def _marked(self, kind: AwsResourceType, outputs: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:
-        """Return outputs with secrets marked: those whose inputs were secret, and those that always are."""
+        """Mark the secrets in outputs: outputs with secret inputs, and outputs that are always secret."""
         kept = keep_secrets(outputs, inputs)
         always = set(kind.secrets.split())
         return {key: secret(value) if key in always and not is_secret(value) else value for key, value in kept.items()}

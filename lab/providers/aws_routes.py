@@ -107,7 +107,7 @@ def _create_route(call: Call) -> str:
 
 
 def _same_target(call: Call, table: str, destination: str) -> bool:
-    """Return whether an existing route is the wanted one, which a killed creation left."""
+    """Return whether an existing route is the wanted route, left by a killed creation."""
     call.old = {"routeTableId": table, "destinationCidrBlock": destination}
     route = _route(call) or {}
     return all(route.get(key, "") == call.inputs.get(name, "") for name, key in TARGETS.items())

@@ -70,8 +70,8 @@ def _rule_kind(type: str, direction: Direction) -> AwsResourceType:
 
 
 def _create_group(call: Call) -> str:
-    """Create a group without the rule that allows all egress: EC2 gives it to each new group, and the real plugin
-    removes it."""
+    """Create a group, and remove the rule that allows all egress as the real plugin does. EC2 gives this rule to each
+    new group."""
     inputs = call.inputs
     made = call.ec2.create_security_group(
         GroupName=inputs["name"],

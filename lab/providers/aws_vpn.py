@@ -251,7 +251,7 @@ def tunnels_of(configuration: str) -> list[tuple[str, str]]:
 
 
 def _change_keys(call: Call) -> None:
-    """Give tunnels other keys, one after the other as the real plugin does (terraform-provider-aws,
+    """Give tunnels new keys, one tunnel after the other as the real plugin does (terraform-provider-aws,
     internal/service/ec2/vpnsite_connection.go)."""
     keys = {number: f"tunnel{number}PresharedKey" for number in (1, 2)}
     others = f"{_FIXED} {_OPTIONS}".split()

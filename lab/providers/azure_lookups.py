@@ -22,10 +22,10 @@ def lookup_of(tokens: Mapping[str, Token], function: str) -> Token | None:
 
 
 def look_up(token: Token, arguments: dict[str, Any], client: ResourceManagerClient, *, preview: bool) -> dict[str, Any]:
-    """Return the values of a resource for the SDK; nothing in a preview without a cloud.
+    """Return the values of a resource for the SDK; empty in a preview without a cloud.
 
     Raises:
-        ApiError: the resource does not exist, the cloud refuses, or the arguments are not those that name it.
+        ResourceManagerError: the resource does not exist, the cloud refuses, or the arguments are not those in the id.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     if given.keys() != set(token.parameters):

@@ -43,8 +43,8 @@ class AzureProvider(BaseProvider):
         self._owned: set[str] = set()
 
     def forced(self, type: str) -> frozenset[str]:
-        """Return the paths whose change replaces the resource: parts of the id, the location, and those of the
-        table."""
+        """Return the paths whose change replaces the resource: parts of the id, the location, and the paths of
+        :mod:`lab.cloud.azure.immutable`."""
         from lab.cloud.azure.immutable import fixed_properties
 
         token = self._tokens.get(type)
@@ -85,13 +85,13 @@ class AzureProvider(BaseProvider):
         return provider_pb2.CheckResponse(inputs=to_struct(inputs), failures=failures)
 
     def Diff(self, request: Any, context: Any) -> Any:
-        """Compare, and note that the resource is in the state: creating it again under the same id would replace it in
-        place."""
+        """Compare the inputs, and remember that the state has the resource: a creation under the same id would replace
+        the resource in place."""
         self._owned.add(request.id.lower())
         return super().Diff(request, context)
 
     def Create(self, request: Any, context: Any) -> Any:
-        """PUT, and wait. A resource that a killed run left under the same id is adopted."""
+        """PUT, and wait. Adopt a resource that a killed run left under the same id."""
         inputs = from_struct(request.properties)
         if request.preview:
             return provider_pb2.CreateResponse(properties=to_struct(preview_outputs(inputs)))
@@ -243,13 +243,13 @@ def _invoke_response(values: dict[str, Any]) -> Any:
 
 
 def resource_id_of(token: Token, inputs: dict[str, Any]) -> str:
-    """Return a name of a resource for errors, even when its id cannot be made."""
+    """Return a resource's type and name for error messages, for use when its id cannot be made."""
     return f"{token.type} {plain(inputs).get(token.name, '')}"
 
 
 def _auto_name(token: Token, request: Any) -> str:
-    """Return a name as azure-native makes it: the resource's name and 8 hexadecimal digits, the same for the same
-    seed."""
+    """Return a name as azure-native makes it: the resource's name and 8 hexadecimal digits. The same seed gives the
+    same digits."""
     digest = hashlib.sha256(request.randomSeed + request.urn.encode()).digest()
     if token.guid:
         return str(uuid.UUID(bytes=digest[:16], version=4))

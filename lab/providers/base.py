@@ -1,5 +1,5 @@
 # ruff: noqa: N802, ARG002 - the methods and their arguments are the protocol's
-"""Base of the stand-in plugins: everything up to the point where a cloud would be called."""
+"""Base of the stand-in plugins, with everything that needs no call of a cloud."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
         return response
 
     def previewed(self, properties: Any) -> Any:
-        """Return a preview's answer for a resource that would be made."""
+        """Return a preview's answer for a new resource."""
         return to_struct(preview_outputs(from_struct(properties)))
 
 
@@ -100,8 +100,8 @@ def type_of(urn: str) -> str:
 def init_failed(
     context: Any, *, id: str, outputs: dict[str, Any], inputs: dict[str, Any], reason: str, details: Sequence[str] = ()
 ) -> NoReturn:
-    """Abort the call so that the engine knows that the resource exists although it is not healthy: the resource gets
-    into the state, and the next run repairs it."""
+    """Abort the call, and report that the resource exists but is not healthy. The engine then stores the resource in
+    the state, and the next run repairs it."""
     detail = provider_pb2.ErrorResourceInitFailed(
         id=id, properties=to_struct(outputs), inputs=to_struct(inputs), reasons=[reason, *details]
     )

@@ -1,5 +1,5 @@
-"""Client of the resource manager that behaves like Pulumi's plugin: with its credentials, with its wording of refusals,
-and no longer than the engine allows."""
+"""Client of the resource manager that behaves like Pulumi's plugin: it uses the plugin's credentials and its wording of
+refusals, and ends when the engine asks to stop."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from clouds.azure.session import AzureSession
 from contract.azure import MANAGEMENT
 
 HOLD_S = 5
-"""Seconds for which a server that supports it (``Prefer: wait``) delays the answer about an operation, instead of more
+"""Seconds for which a server with support for ``Prefer: wait`` delays the answer about an operation, which saves
 requests."""
 
 
 STATUS_TRIES = 0
 """Number of repeats after a transient error of Azure. The real plugin repeats 429, and 409 AnotherOperationInProgress,
-three times in 200 seconds (pulumi-azure-native, provider/pkg/azure/client_azcore.go). A program that relies on it fails
-as soon as an operation takes longer, so here it fails at once."""
+three times in 200 seconds (pulumi-azure-native, provider/pkg/azure/client_azcore.go). A program that relies on these
+repeats fails as soon as an operation takes longer, so in the lab it fails at once."""
 
 
 class ResourceManagerError(Exception):
@@ -64,7 +64,7 @@ class ResourceManagerClient:
             return self._manager.find(resource_id, version=api_version)
 
     def put(self, resource_id: str, body: dict[str, Any], *, api_version: str) -> Any:
-        """Create or replace a resource; return the raw answer, whose operation :meth:`finish` waits for."""
+        """Create or replace a resource; return the raw answer, for :meth:`finish`."""
         with _manager_errors():
             return self._manager.ask("PUT", resource_id, version=api_version, body=body)
 
@@ -83,14 +83,14 @@ class ResourceManagerClient:
         """Wait for the operation that an answer started, if it started one.
 
         Raises:
-            ApiError: the operation failed, or took longer than ``timeout_s``.
-            CancelledError: the engine asked to stop.
+            ResourceManagerError: the operation failed, or took longer than ``timeout_s``.
+            OperationCancelledError: the engine asked to stop.
         """
         with _manager_errors():
             self._manager.finished(begun, what="the operation", limit_s=timeout_s, long_poll=True, wait=self._wait)
 
     def token(self) -> str:
-        """Return an access token, from which the caller reads its own identity."""
+        """Return an access token; its claims tell the caller's identity."""
         return self._session.token()
 
     def _wait(self, seconds: float) -> None:

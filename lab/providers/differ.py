@@ -20,8 +20,8 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Kind]:
 
 
 def replaces(path: str, forced: frozenset[str]) -> bool:
-    """Return whether a change at ``path`` forces a replacement: the path, or one above it, is in ``forced`` (paths
-    without indexes)."""
+    """Return whether a change at ``path`` forces a replacement: ``forced`` (paths without indexes) has the path or a
+    path above it."""
     bare = re.sub(r"\[\d+\]", "", path)
     return any(bare == path_ or bare.startswith((f"{path_}.", f"{path_}[")) for path_ in forced)
 

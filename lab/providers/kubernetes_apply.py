@@ -15,7 +15,7 @@ from lab.providers.kubernetes_objects import (
 from lab.providers.kubernetes_settings import KubernetesSettings
 
 CREATOR = "pulumi-kubernetes"
-"""Field manager of a plain creation; the first change hands its fields over to another manager."""
+"""Field manager of a plain creation; the first change gives the fields of this manager to another one."""
 FORMER = (
     ("kubectl", "Apply"),
     ("kubectl", "Update"),
@@ -35,7 +35,8 @@ EXISTS = (
 def create(
     client: ObjectClient, inputs: Object, *, settings: KubernetesSettings, manager: str, preview: bool
 ) -> Object:
-    """Create an object, or only have it checked; wait a little for a namespace or kind that is being created too."""
+    """Create an object; in a preview, only let the server check it. Wait a little for a namespace or kind that is being
+    created too."""
     wait_s = 1.0
     for attempt in range(RETRIES + 1):
         try:
@@ -65,7 +66,7 @@ def _create(
 def update(
     client: ObjectClient, inputs: Object, live: Object, *, settings: KubernetesSettings, manager: str, preview: bool
 ) -> Object:
-    """Change an object as wanted, or only have the change checked."""
+    """Change an object as wanted; in a preview, only let the server check the change."""
     resource = client.resource(inputs["apiVersion"], inputs["kind"])
     meta = metadata(live)
     path = resource.path(meta.get("namespace"), meta["name"])
@@ -117,8 +118,8 @@ def _apply(
 
 
 def _hand_over(client: ObjectClient, path: str, current: Object, *, manager: str) -> None:
-    """Give the fields of plain creations and of kubectl to the manager that applies from now on. Otherwise fields that
-    the program removes would stay with the former managers."""
+    """Give the fields of plain creations and of kubectl to ``manager``, which applies from now on. Without this, fields
+    that the program removes would stay with the former managers."""
     fields = metadata(current).get("managedFields") or []
     former = [field for field in fields if _is_former(field)]
     if not former:

@@ -13,11 +13,12 @@ from lab.providers.kubernetes_ready import CHECKS, Check, ObservedObject, ReadyV
 TIMEOUT_S = 600.0
 """Default of the real plugin for every kind, in seconds."""
 SETTLE_S = 10.0
-"""Seconds that a Service's endpoints must be empty before that counts as wanted, as in the real plugin."""
+"""Seconds for which a Service's endpoints must be empty before the empty list counts as intended, as in the real
+plugin."""
 
 
 class ObjectNotReadyError(Exception):
-    """Raised when an object exists but is not as it should be; ``live`` is its last state."""
+    """Raised when an object exists but is not ready, or is not gone after its deletion; ``live`` is its last state."""
 
     def __init__(self, message: str, *, live: Object, reasons: list[str]) -> None:
         super().__init__(message)
@@ -33,7 +34,7 @@ def timeout_of(given: float, inputs: Object) -> float:
 def await_ready(client: ObjectClient, inputs: Object, live: Object, *, timeout_s: float) -> Object:
     """Wait until a created or updated object is ready, and return its state then.
 
-    Raises NotReadyError after ``timeout_s`` or when the engine asks to stop, and ApiError.
+    Raises ObjectNotReadyError after ``timeout_s`` or when the engine asks to stop, and ApiError when a request fails.
     """
     check = _check(inputs, live)
     if annotation(inputs, SKIP_AWAIT) == "true":
@@ -59,8 +60,8 @@ def require_ready(client: ObjectClient, inputs: Object, live: Object) -> None:
 
 
 def await_deleted(client: ObjectClient, live: Object, *, timeout_s: float) -> None:
-    """Wait until a deleted object is gone, or raise :class:`ObjectNotReadyError`, which names the finalizers that hold
-    it."""
+    """Wait until a deleted object is gone, or raise :class:`ObjectNotReadyError`, which names the remaining
+    finalizers."""
     meta = metadata(live)
     resource = client.resource(live["apiVersion"], live["kind"])
     namespace, name = meta.get("namespace"), meta["name"]
@@ -102,7 +103,7 @@ def _until(client: ObjectClient, live: Object, check: Check, *, timeout_s: float
 
 
 def _await_service(client: ObjectClient, live: Object, *, timeout_s: float) -> Object:
-    """Wait until the Pods of a Service are ready, and for an address when it is a load balancer."""
+    """Wait until the Pods of a Service are ready; if the Service is a load balancer, wait for its address too."""
     spec, meta = live.get("spec") or {}, metadata(live)
     deadline = time.monotonic() + timeout_s
     if spec.get("type") == "LoadBalancer":

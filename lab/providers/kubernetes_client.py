@@ -17,9 +17,9 @@ from lab.providers.kubernetes_config import NamespacedAccess
 
 APPLY = "application/apply-patch+yaml"
 WATCH_S = 240
-"""Seconds after which a watch is opened again; proxies and load balancers cut older ones."""
+"""Seconds after which a watch is opened again; proxies and load balancers cut older watches."""
 SILENCE_S = 60.0
-"""Seconds that a watch may exceed its time."""
+"""Seconds by which a watch may exceed :data:`WATCH_S`."""
 RECONNECT_S = 1.0
 TRIES = 10
 """Number of attempts of a request that the server asks to repeat later, as in client-go."""
@@ -97,7 +97,7 @@ class ObjectClient(connection.ApiClient):
     def follow(
         self, resource: ApiResource, *, namespace: str | None, name: str, timeout_s: float
     ) -> Iterator[Object | None]:
-        """Yield one object now and at each change, ``None`` when it does not exist; end after ``timeout_s``.
+        """Yield an object now and at each change, or ``None`` while the object does not exist; end after ``timeout_s``.
 
         Raises ApiError, CancelledError.
         """
@@ -121,7 +121,7 @@ class ObjectClient(connection.ApiClient):
             self.wait(0)
 
     def _watch(self, path: str, query: dict[str, str], *, seconds: float) -> Iterator[Object | None]:
-        """Yield the changes of one watch; end when it is over or broken off, so that the caller looks again."""
+        """Yield the changes of one watch; end when the watch is over or broken off, so that the caller looks again."""
         query["timeoutSeconds"] = str(max(1, int(seconds)))
         try:
             with closing(self.lines(path, query, silence_s=seconds + SILENCE_S)) as lines:

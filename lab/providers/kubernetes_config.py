@@ -17,7 +17,7 @@ from contract.kubernetes import connection
 ANSWER_S = 60.0
 Entry = Mapping[str, Any]
 UNSUPPORTED = ("exec", "auth-provider", "username", "password", "as", "as-groups", "as-uid")
-"""Methods to sign in that the real plugin has and the lab's does not."""
+"""Methods to sign in that the lab's plugin lacks."""
 
 
 class ConfigError(Exception):
@@ -64,7 +64,8 @@ def load_access(given: str, *, context: str = "", cluster: str = "", namespace: 
 
 
 def _ambient() -> dict[str, Any]:
-    """Merge the files of ``KUBECONFIG``, or read ``~/.kube/config``; of several equal entries the first one counts."""
+    """Merge the files of ``KUBECONFIG``, or read ``~/.kube/config``; of several entries with one name, the first one
+    counts."""
     tag_list = os.environ.get("KUBECONFIG", "")
     paths = [Path(path) for path in tag_list.split(os.pathsep) if path] or [Path.home() / ".kube" / "config"]
     configs = [_parsed(path.read_text(encoding="utf-8"), path=path) for path in paths if path.is_file()]
@@ -86,7 +87,7 @@ def _given(given: str) -> dict[str, Any]:
 
 
 def _parsed(text: str, *, path: Path | None) -> dict[str, Any]:
-    """Parse the document, and make its file names absolute: they are relative to the kubeconfig."""
+    """Parse the document, and make its file names absolute. Relative names are relative to the kubeconfig."""
     import yaml
 
     named = str(path) if path else "the kubeconfig in the provider's configuration"

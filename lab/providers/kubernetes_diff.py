@@ -1,4 +1,4 @@
-"""Finds the changes between two versions of an object, and those that need a replacement.
+"""Finds the changes between two versions of an object, and the changes that need a replacement.
 
 After pulumi-kubernetes, ``provider/pkg/provider/diff.go`` and ``convertPatchToDiff``.
 """
@@ -116,7 +116,8 @@ class _Missing:
 
 
 def _forces(path: Path, value: Any, forced: tuple[str, ...]) -> bool:
-    """Return whether the change is at or below a path that needs a replacement, or its value holds such a path."""
+    """Return whether a change forces a replacement: its path is at or below a forced path, or its value holds a forced
+    path."""
     bare = [str(part) for part in path if isinstance(part, str)]
     for pattern in forced:
         parts = pattern.split(".")

@@ -68,8 +68,9 @@ def pruned(live: Any, shape: Any) -> Any:
 
 
 def with_unshown(observed: Any, inputs: Any, before: Any) -> Any:
-    """Return ``seen`` with those ``inputs`` that ``before``, the object as last shown, did not contain either. The API
-    server leaves out empty values, which is no difference. (The real plugin knows every kind's fields.)"""
+    """Return ``observed``, and add the ``inputs`` that neither ``observed`` nor ``before`` (the object as last shown)
+    contains. The API server leaves out empty values, so their absence is no difference. (The real plugin knows every
+    kind's fields.)"""
     if isinstance(observed, dict) and isinstance(inputs, dict) and isinstance(before, dict):
         hidden = {key: value for key, value in inputs.items() if key not in observed and key not in before}
         shown = {key: with_unshown(value, inputs.get(key), before.get(key)) for key, value in observed.items()}
@@ -102,8 +103,8 @@ def checkpointed(state: Object) -> tuple[Object, Object]:
 
 
 def with_secrets(values: Object, given: Object) -> Object:
-    """Mark the values that are secret in ``given``: a value that holds a secret is marked as a whole, but in a map only
-    such entries."""
+    """Mark the values that are secret in ``given``. A value that holds a secret is marked as a whole; in a map, only
+    the entries with secrets are marked."""
     result = dict(values)
     if values.get("kind") == "Secret":
         for key in ("data", "stringData"):
@@ -161,7 +162,8 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 
 def _base64(value: Any) -> Any:
-    """Return base64 as the API server writes it; a value that is not base64 stays, and the server will refuse it."""
+    """Return base64 as the API server writes it. Return a value that is not base64 unchanged; the server will refuse
+    it."""
     try:
         return base64.b64encode(base64.b64decode(value)).decode()
     except (binascii.Error, ValueError, TypeError):

@@ -62,7 +62,8 @@ class KubernetesProvider(BaseProvider):
         return provider_pb2.DiffResponse(changes=some, diffs=changed, replaces=replacing(olds, news))
 
     def Configure(self, request: Any, context: Any) -> Any:
-        """Read the configuration. An unusable kubeconfig is no error yet: a preview works without the cluster."""
+        """Read the configuration. Accept an unusable kubeconfig for now, because a preview works without the
+        cluster."""
         try:
             self._settings = read_settings(request.variables)
         except ValueError as problem:
@@ -83,7 +84,8 @@ class KubernetesProvider(BaseProvider):
         return empty_pb2.Empty()
 
     def Check(self, request: Any, context: Any) -> Any:
-        """Give a name to an object that has none, and the default namespace to one whose kind needs a namespace."""
+        """Give an object a name, and the default namespace if its kind needs a namespace, where the program left them
+        out."""
         inputs, old = from_struct(request.news), from_struct(request.olds)
         if type_of(request.urn).endswith(("Patch", "List")) or not inputs.get("kind"):
             message = f"{type_of(request.urn)}: the lab's kubernetes plugin knows plain objects alone"
@@ -99,7 +101,7 @@ class KubernetesProvider(BaseProvider):
         return provider_pb2.CheckResponse(inputs=to_struct(with_secrets({**inputs, "metadata": meta}, inputs)))
 
     def Diff(self, request: Any, context: Any) -> Any:
-        """Compare the live object as it was last seen, as far as the inputs specify it, with the wanted object."""
+        """Compare the wanted object with the last known live object, in the parts that the inputs specify."""
         old_inputs, live = checkpointed(from_struct(request.olds))
         wanted = normalized(from_properties(from_struct(request.news)))
         known = normalized(old_inputs)
@@ -164,7 +166,7 @@ class KubernetesProvider(BaseProvider):
         return provider_pb2.UpdateResponse(properties=self._kept(inputs, live, given, manager))
 
     def Read(self, request: Any, context: Any) -> Any:
-        """Read an object for refresh and import; an empty id means that it is gone."""
+        """Read an object for refresh and import; return an empty id when the object is gone."""
         given, state = from_struct(request.inputs), from_struct(request.properties)
         inputs = normalized(from_properties(given)) if given else {}
         api_version, kind = _group_version_kind(type_of(request.urn))
@@ -237,7 +239,8 @@ class KubernetesProvider(BaseProvider):
             context.abort(grpc.StatusCode.UNKNOWN, f"{what}: {problem}")
 
     def _reachable(self) -> ObjectClient | None:
-        """Return the client if the API server has answered it; the server is asked only once."""
+        """Return the client if the API server answered the first request; None otherwise. Send that request only
+        once."""
         with self._lock:
             if not self._probed:
                 self._probed = True
@@ -250,7 +253,7 @@ class KubernetesProvider(BaseProvider):
             return self._client
 
     def _has(self, obj: Object) -> bool:
-        """Return whether there is a cluster that knows the object's kind."""
+        """Return whether the cluster is reachable and has the object's kind."""
         client = self._reachable()
         try:
             return client is not None and bool(client.resource(str(obj["apiVersion"]), str(obj["kind"])))
@@ -258,8 +261,8 @@ class KubernetesProvider(BaseProvider):
             return False
 
     def _namespace(self, inputs: Object, old: Object) -> str:
-        """Return the namespace of an object that names none: the default one if the kind needs one; without a cluster,
-        the namespace that the object had."""
+        """Return the namespace of an object that names none: the default namespace if the kind needs one, else empty.
+        Without a cluster, return the namespace that the object had."""
         client = self._reachable()
         if client is None:
             return str(metadata(old).get("namespace") or "")

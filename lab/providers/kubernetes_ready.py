@@ -1,4 +1,4 @@
-"""Checks of whether an object is ready, and of what it lacks: after pulumi-kubernetes, ``provider/pkg/await``."""
+"""Checks whether an object is ready, and gives the reasons if not: after pulumi-kubernetes, ``provider/pkg/await``."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class ObservedObject:
 
     @property
     def current(self) -> bool:
-        """Return whether the object's controller has seen the newest version."""
+        """Return whether the object's controller has observed the newest version."""
         return bool(self.status.get("observedGeneration") == metadata(self.live).get("generation"))
 
     def condition(self, kind: str) -> dict[str, str]:
-        """Return one of its conditions; empty when it does not have it."""
+        """Return one condition of the object; empty when the object lacks it."""
         matches = [item for item in self.status.get("conditions") or [] if item.get("type") == kind]
         return matches[0] if matches else {}
 
@@ -51,7 +51,7 @@ class ObservedObject:
         return self.condition(kind).get("status") == "True"
 
     def pods(self, owner: Object | None = None) -> list[str]:
-        """Return the problems that keep its pods from being ready."""
+        """Return the problems that keep the object's pods from being ready."""
         return pod_problems(self.client, self.live, owner=owner or self.live)
 
 
@@ -153,7 +153,7 @@ def _quota(observed: ObservedObject) -> ReadyVerdict:
 
 
 def has_address(observed: ObservedObject) -> ReadyVerdict:
-    """Check whether an object that is reached from outside has an address."""
+    """Check whether an object with external traffic has an address."""
     given = (observed.status.get("loadBalancer") or {}).get("ingress")
     return ReadyVerdict(
         ready=bool(given), reasons=["nobody has given it an address: does the cloud have load balancers?"]
@@ -181,7 +181,7 @@ CHECKS: dict[tuple[str, str], Check] = {
 
 
 MOST = 5
-"""Number of pods' problems that are shown; the others are alike."""
+"""Largest number of pods' problems that are shown; further problems are usually alike."""
 
 
 def pod_problems(client: ObjectClient, live: Object, *, owner: Object | None) -> list[str]:

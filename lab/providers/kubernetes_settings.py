@@ -74,10 +74,10 @@ def read_settings(variables: Mapping[str, str]) -> KubernetesSettings:
 
 
 def replacing(olds: Mapping[str, Any], news: Mapping[str, Any]) -> list[str]:
-    """Return the changed options that mean another cluster, in which every object is made again.
+    """Return the changed options that mean another cluster. Every object is then made again in that cluster.
 
-    If both have a ``clusterIdentifier``, only that distinguishes clusters. Otherwise the real plugin compares the
-    kubeconfigs' active clusters; here another kubeconfig, context or cluster is another cluster.
+    If ``olds`` and ``news`` have a ``clusterIdentifier``, only this option distinguishes clusters. Otherwise the real
+    plugin compares the kubeconfigs' active clusters; here another kubeconfig, context or cluster is another cluster.
     """
     before, after = olds.get("clusterIdentifier"), news.get("clusterIdentifier")
     if before and after:

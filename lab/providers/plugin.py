@@ -1,7 +1,7 @@
 """Stand-in for ``pulumi-resource-<name>``: the real plugin's protocol, types and planning, over the same API.
 
-``aws`` and ``azure-native`` call the clouds' host names with the clouds' libraries; in the lab those names are the
-lab's. ``kubernetes`` handles any kind, by server-side apply to the API server that the kubeconfig leads to.
+``aws`` and ``azure-native`` call the clouds' host names with the clouds' libraries; in the lab these names lead to the
+lab's clouds. ``kubernetes`` handles any kind, by server-side apply to the API server that the kubeconfig leads to.
 """
 
 from __future__ import annotations

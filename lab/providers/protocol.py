@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 WORKERS = 64
-"""Number of calls at once. The real plugins have no limit of their own: the engine's is four for each processor (pulumi
-3.250.0, `--parallel`)."""
+"""Largest number of concurrent calls. The real plugins have no limit; the engine's limit is four for each processor
+(pulumi 3.250.0, `--parallel`)."""
 
 
 def light_stubs() -> None:
@@ -63,7 +63,7 @@ def log_to_engine(address: str | None, *, urn: str, message: str) -> None:
 
 
 def _leave_with(parent: int) -> None:
-    """End this process when ``parent`` ends: a killed engine does not end its plugins itself."""
+    """End this process when ``parent`` ends, because a killed engine does not end its plugins."""
     try:
         descriptor = os.pidfd_open(parent)
     except ProcessLookupError:

@@ -23,7 +23,7 @@ CONTAINERS = frozenset(
         "id",
     }
 )
-"""Keys beside ``properties`` in a body; all other inputs of a flat type go into it."""
+"""Keys beside ``properties`` in a body; all other inputs of a flat type go into ``properties``."""
 WRAPPED = frozenset(
     {"subnets", "securityRules", "defaultSecurityRules", "frontendIPConfigurations", "backendAddressPools", "probes",
      "loadBalancingRules", "outboundRules", "inboundNatRules", "ipConfigurations", "loadBalancerBackendAddressPools",
@@ -85,7 +85,8 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> dict[str, Any]:
-    """Return inputs for a resource that is imported: those of its answer, without values that only the cloud writes."""
+    """Return inputs for an imported resource: the values of the cloud's answer, without those that only the cloud
+    writes."""
     readonly = READ_ONLY | ({"name", "type", "id"} if not token.type.endswith("/subnets") else {"type", "id"})
     assigned = (
         {"principalId"} if token.guid else {"ipConfigurations"} if token.type.endswith(WITH_CONFIGURATIONS) else set()
@@ -102,8 +103,8 @@ def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> 
 
 def refreshed_inputs(inputs: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs of an Azure resource with the changes of the cloud between two reads. New tags, and an identity
-    that appeared in the cloud, become inputs, as in the real plugin (pulumi-azure-native provider/pkg/provider/
-    diff.go, ``applyDiff``), which does so with every property that can be an input."""
+    that appeared in the cloud, become inputs, as in the real plugin (pulumi-azure-native provider/pkg/provider/diff.go,
+    ``applyDiff``). The real plugin also does this for all other properties that can be inputs."""
     changed = changed_inputs(inputs, before, now)
     tags = before.get("tags") or {}
     appeared = {key: value for key, value in (now.get("tags") or {}).items() if key not in tags}

@@ -31,16 +31,16 @@ class Token:
     located: bool = True
     """True when the resource has a location, which defaults to the provider's."""
     guid: bool = False
-    """True when a GUID names it if the program does not."""
+    """True when the name defaults to a GUID."""
     inner: frozenset[str] = frozenset()
-    """Inputs that the API has in ``properties``, although other types have them beside it."""
+    """Inputs that the API has inside ``properties``, although other types have them beside ``properties``."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """The API's names of properties, at any depth, that have other names in the SDK (``x-ms-client-name`` in the API's
     specification)."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the inputs that are part of the id; a change of them forces a replacement."""
+        """Names of the inputs that are part of the id. A change of such an input forces a replacement."""
         variables = re.findall(r"\{(\w+)\}", self.path)
         return tuple(name for name in variables if name != "subscriptionId")
 

@@ -36,7 +36,7 @@ def secret(value: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return the value without secret markers anywhere, and without nulls in maps, secret ones either."""
+    """Return the value without secret markers, and without nulls in maps, including secret nulls."""
     if is_secret(value):
         return plain(value.get("value"))
     if isinstance(value, dict):
@@ -73,7 +73,7 @@ def keep_secrets(outputs: dict[str, Any], inputs: dict[str, Any]) -> dict[str, A
 def preview_outputs(inputs: dict[str, Any]) -> dict[str, Any]:
     """Return the outputs that are known before a resource exists: the inputs that the cloud returns unchanged.
 
-    Objects gain fields in the cloud's answer (ids, defaults), so they are unknown as a whole.
+    Objects gain fields in the cloud's answer (ids, defaults), so a preview treats each object as wholly unknown.
     """
     return {key: value if _flat(value) else UNKNOWN for key, value in inputs.items() if not key.startswith("__")}
 
@@ -88,7 +88,7 @@ def _flat(value: Any) -> bool:
 
 
 def _object(value: dict[str, Any]) -> bool:
-    """Return whether a map is an object, by the keys that objects of SDKs have; maps of tags are returned as given."""
+    """Return whether a map is an object, recognized by the keys of SDKs' objects. A map of tags is not an object."""
     return bool({"id", "name", "type", "family", "tier", "arn"} & value.keys())
 
 

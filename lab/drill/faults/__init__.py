@@ -1,1 +1,1 @@
-"""Faults: how each is injected into an environment of the lab, and repaired."""
+"""Faults: each function injects a fault into an environment of the lab, and repairs it."""

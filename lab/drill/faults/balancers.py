@@ -1,5 +1,5 @@
-"""Faults of the load balancer in front of the API servers. It stands in for the cloud's own service: rules in the
-router of the control plane's network, and a translation table."""
+"""Faults of the load balancer in front of the API servers. The lab's load balancer replaces the cloud's service: it
+consists of rules in the router of the control plane's network, and a translation table."""
 
 from __future__ import annotations
 

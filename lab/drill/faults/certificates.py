@@ -40,7 +40,8 @@ def near_end(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def member_ended(environment: DrillEnvironment) -> Iterator[str]:
-    """Let a follower's certificates expire, and kill it, so that it has to show them to everybody again."""
+    """Let a follower's certificates expire, and kill the follower, so that it must present them to all its peers
+    again."""
     machine = _follower(environment)
     ended = {machine: ("member", "client")}
     with _renewed_by_up(environment, ended):
@@ -65,8 +66,8 @@ def server_ended(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def server_client_ended(environment: DrillEnvironment) -> Iterator[str]:
-    """Let the certificate expire with which the first API server identifies itself to etcd, and kill the server, so
-    that it has to show it again."""
+    """Let the first API server's client certificate for etcd expire, and kill the server, so that it must present the
+    certificate again."""
     machine = environment.machines("api")[0]
     ended = {machine: ("etcd-client",)}
     with _renewed_by_up(environment, ended):
@@ -95,7 +96,7 @@ def _age(environment: DrillEnvironment, certificates: CertificateParts, *, ends_
 
 
 def _await_reported(environment: DrillEnvironment, certificates: CertificateParts, *, verdict: str, word: str) -> None:
-    """Wait until ``longhaul status`` reports each machine's certificates, and what to do."""
+    """Wait until ``longhaul status`` reports each machine's certificates, and the remedy."""
 
     def is_reported() -> bool:
         messages = _messages(environment)

@@ -1,4 +1,4 @@
-"""Faults of a member's data disk: it stalls, is full, is wiped, or returns other bits than were written."""
+"""Faults of a member's data disk: the disk stalls, is full, is wiped, or returns corrupted data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSAL_S = 120.0
 """Seconds that a member may take to end by itself and be restarted."""
 
 MARK = "/longhaul-drill/mark"
-"""Key outside the keys of API servers; a page with its value is damaged."""
+"""Key outside the API servers' keys. The fault damages the database page with this key's value."""
 WRITTEN, DAMAGED = "longhaul-drill-as-it-was-written", "longhaul-drill-as-it-was-damaged"
 
 _FILL = f"""
@@ -33,7 +33,7 @@ for _ in $(seq 20); do
 done
 /usr/local/bin/etcdctl "$@" del {MARK} > /dev/null
 """
-"""Writes more than there is room for in files that members have reserved."""
+"""Script that writes more than the space that members have reserved in their files."""
 
 FLIP_LOG = f"""
 import pathlib
@@ -43,7 +43,7 @@ at = data.rindex(b"/registry/")
 data[at] ^= 1
 log.write_bytes(data)
 """
-"""Flips one bit in the data of a record of the newest log, which then contradicts all later records."""
+"""Script that flips one bit in a record of the newest log, so that the record contradicts all later records."""
 
 DAMAGE_PAGES = f"""
 import pathlib

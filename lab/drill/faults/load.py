@@ -1,4 +1,4 @@
-"""Faults of load: more Events than the cluster is made for, and a database at its quota."""
+"""Faults of load: more Events than the cluster is sized for, and a database at its quota."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ systemctl restart {ETCD}
 
 @contextmanager
 def quota_reached(environment: DrillEnvironment) -> Iterator[str]:
-    """Fill the main etcd cluster to the quota of one member, which is reduced for that; `up --reclaim` makes room."""
+    """Reduce the quota of one member of the main etcd cluster, and fill the cluster to that quota; `up --reclaim` makes
+    room."""
     machine = follower(environment, environment.machines("etcd"))
     client = (f"--endpoints=https://{environment.address(machine)}:{ETCD_CLIENT_PORT}", *CLIENT)
     quota = member(environment, machine).db_size + ROOM

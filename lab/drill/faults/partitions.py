@@ -1,4 +1,4 @@
-"""Faults of the network: a machine that is cut off, in both directions or in one."""
+"""Faults of the network: a machine is cut off in one direction or in both."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ BACK_S = 120.0
 """Seconds that an API server may take until it serves again."""
 
 WATCHDOG_S = 300.0
-"""Seconds that the watchdog of an API server and the restart get together."""
+"""Seconds for the watchdog of an API server and the restart together."""
 
 
 START_S = 120.0
@@ -77,7 +77,7 @@ def _serves(environment: DrillEnvironment, machine: str) -> bool:
 
 @contextmanager
 def server_hung(environment: DrillEnvironment) -> Iterator[str]:
-    """Pause the first API server: it accepts connections and answers none."""
+    """Pause the first API server: it accepts connections but answers no request."""
     machine = environment.machines("api")[0]
     with _paused(environment, machine, KUBE_APISERVER):
         yield machine
@@ -99,8 +99,8 @@ def server_hung_for_good(environment: DrillEnvironment) -> Iterator[str]:
 
 @contextmanager
 def server_killed_without_events(environment: DrillEnvironment) -> Iterator[str]:
-    """Kill the first API server while the events etcd cluster is away, and wait until it serves again without that
-    cluster."""
+    """Kill the first API server while the events etcd cluster is stopped, and wait until the server serves again
+    without that cluster."""
     machine = environment.machines("api")[0]
     with events_stopped(environment) as events:
         kill(environment, machine, KUBE_APISERVER)

@@ -1,4 +1,4 @@
-"""Faults of a member's link: it loses packets, or is narrow."""
+"""Faults of a member's link: the link loses packets, or has little bandwidth."""
 
 from __future__ import annotations
 
