@@ -23,8 +23,8 @@ COUNTS = ("create", "update", "replace", "delete")
 KEY = "PRIVATE KEY"
 """Text in the first line of every private key in PEM (RFC 7468)."""
 UNASKED = (Exit.USAGE, Exit.UNREACHABLE)
-"""Exit codes of ``status`` when it cannot ask: no credentials, no lab or no usable file. It has already waited for
-errors that pass by themselves (clouds/azure/session.py), so asking again is useless."""
+"""Exit codes of ``status`` when it cannot ask: no credentials, no lab or no usable file. ``status`` has already waited
+for errors that pass by themselves (clouds/azure/session.py), so asking again is useless."""
 
 
 def components(target: AcceptanceTarget) -> str:
@@ -98,7 +98,8 @@ def nodes(target: AcceptanceTarget) -> str:
 
 
 def unchanged(target: AcceptanceTarget) -> str:
-    """Run ``up`` again, and check that previews before and after it, and the racks, report no change."""
+    """Check that a preview reports no change, run ``up`` again, and check that neither another preview nor the racks
+    report a change."""
     before = _changes(target)
     if before:
         raise NotSoError(f"before a second `up` its preview would change: {before}")

@@ -20,9 +20,9 @@ from longhaul.acceptance.target import AcceptanceTarget
 from longhaul.acceptance.time_limit import Clock
 
 GAP_S = 60.0
-"""Longest allowed time without an answer from the API, seconds. The load balancer's probe needs about ten to notice a
-lost server (components/azure/load_balancer.py), and a call that was sent to the server before that waits for its own
-limit."""
+"""Longest allowed time without an answer from the API, seconds. The load balancer's probe needs about ten seconds to
+notice a lost server (components/azure/load_balancer.py). A call that was sent to the server before then waits until the
+call's own time limit."""
 BETWEEN_S = 0.5
 """Pause between two calls, seconds."""
 BOOT = "cat /proc/sys/kernel/random/boot_id"
@@ -58,7 +58,7 @@ class Calls:
 
 
 def restarts(target: AcceptanceTarget) -> str:
-    """Restart one etcd machine and one API server, one after the other, and wait in between until all is healthy."""
+    """Restart one etcd machine, then one API server, and wait after each restart until everything is healthy."""
     environment = target.environment
     control = environment.control_plane
     if control.etcd.members < LEAST_MEMBERS or control.api.servers < LEAST_SERVERS:
@@ -80,7 +80,8 @@ def restarts(target: AcceptanceTarget) -> str:
 
 
 def restart(environment: Environment, machine: str) -> None:
-    """Restart a machine by its cloud, and return when it runs another boot. Raise ``NotSoError`` when it does not."""
+    """Have the cloud restart a machine, and return once the machine has booted again. Raise ``NotSoError`` when it has
+    not."""
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:

@@ -19,7 +19,7 @@ SPACE = "longhaul-acceptance-gpus"
 
 
 def gpu_pods(target: AcceptanceTarget) -> str:
-    """Run one pod on each node with GPUs. It requests one GPU and does nothing with it."""
+    """Check that each node with GPUs offers the declared number of them, and run a pod there that requests one GPU."""
     environment, api = target.environment, target.api("")
     declared = {name: environment.machine_type(pool.machine_type).gpus for name, pool in environment.pools.items()}
     hosts = {host_node_name(environment, host.name): host.gpus for host in environment.hosts}

@@ -44,7 +44,7 @@ def live_node(target: AcceptanceTarget) -> str:
 
 
 def signing_request(node: str, addresses: Sequence[str] = ()) -> bytes:
-    """Return a node's certificate signing request in PEM. Its key is thrown away."""
+    """Return a node's certificate signing request in PEM. The request's key is thrown away."""
     key = ec.generate_private_key(ec.SECP256R1())
     target = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),

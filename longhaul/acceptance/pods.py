@@ -1,5 +1,5 @@
-"""Pods that call each other: one pod, with a Service of its name, on each site that has nodes. They live in a namespace
-that is deleted afterwards.
+"""Pods that call each other: one pod, and a Service with the pod's name, on each site that has nodes. Pods and Services
+are in a namespace that is deleted afterwards.
 
 The image is Kubernetes' own test image, an HTTP server that calls others when asked (github.com/kubernetes/kubernetes,
 test/images/agnhost, ``netexec``). The pods are reached through the API servers' proxy, so no route to pods is

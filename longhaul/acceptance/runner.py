@@ -19,7 +19,7 @@ from longhaul.terminal.exits import CommandError, Exit
 DOWN_SHARE = 1 / 3
 """Share of the whole time that is kept for taking down."""
 ENDING_S = 600.0
-"""Time that taking down may use beyond its share, seconds, so that it is not stopped half-way."""
+"""Seconds beyond its share that taking down may use, so that it is not stopped half-way."""
 
 Checking = AbstractContextManager[tuple[AcceptanceCheck, ...]]
 """Context that yields the checks. Objects that the checks share exist inside the context."""
@@ -176,8 +176,8 @@ class Runner:
 
 
 def _doctor(commands: Runs, limit: Deadline) -> str:
-    """Run ``doctor``. Raise ``NotSoError`` with every problem that it reports; its exit code alone does not name
-    them."""
+    """Run ``doctor``. Raise ``NotSoError`` with every problem that ``doctor`` reports, since the exit code alone does
+    not name the problems."""
     done = commands.run("doctor", "--json", limit=limit)
     report = json.loads(done.stdout) if done.stdout else {"findings": []}
     problems = [

@@ -26,7 +26,8 @@ def group_of(environment: Environment, pool: str) -> Scaled:
 
 
 def scaled_pool(environment: Environment) -> str | None:
-    """Return the pool to resize: one that may grow, without GPUs if possible, with the fewest vCPUs."""
+    """Return the pool to resize: among the pools that may grow, the pool with the fewest GPUs, then with the fewest
+    vCPUs."""
     types = {name: environment.machine_type(pool.machine_type) for name, pool in environment.pools.items()}
     growing = [name for name, pool in environment.pools.items() if pool.max > pool.min]
     return min(growing, key=lambda name: (types[name].gpus, types[name].vcpus, name), default=None)

@@ -59,9 +59,9 @@ class AcceptanceCommands:
     def run(self, verb: str, *words: str, limit: Deadline) -> FinishedCommand:
         """Run ``longhaul VERB WORDS`` for the environment, with its output also in the log.
 
-        When its time is over, or on an interrupt, the command gets the signal of Ctrl-C and is waited for: an engine
-        that is killed leaves behind what it was making. A second interrupt is passed on as well. A command whose parent
-        was killed is asked to end, too.
+        When its time is over, or on an interrupt, the command gets the signal of Ctrl-C and is waited for: a killed
+        engine would leave behind the resources that it was making. A second interrupt is passed on as well. A command
+        whose parent was killed is asked to end, too.
         """
         project = str(self.where.project.root)
         argv = [sys.executable, "-m", "longhaul", verb, "--env", self.where.env, "--project", project, *words]

@@ -63,7 +63,7 @@ class Deadline:
         return max(0.0, self._until - self._clock())
 
     def within(self, seconds: float) -> Deadline:
-        """Return a deadline this many seconds from now, but never later than this one."""
+        """Return a deadline ``seconds`` from now, but not later than this deadline."""
         return Deadline(min(seconds, self.remaining_s()), clock=self._clock, wait=self._wait, tell=self.tell)
 
     def waiting(self, what: str) -> Waiting:
@@ -83,8 +83,8 @@ class Deadline:
     def await_items(
         self, api: Api, path: str, why_not: Callable[[list[Object]], str], *, what: str, **query: str
     ) -> None:
-        """Look at a list of the API whenever it changes, until ``why_not`` returns an empty text for its items. Raise
-        ``LateError`` with the last text at the deadline. Transient errors are retried."""
+        """Read a list of the API whenever the list changes, until ``why_not`` returns an empty text for its items.
+        Raise ``LateError`` with the last text at the deadline. Transient errors are retried."""
         waiting = self.waiting(what)
         while True:
             version, reason = "", ""

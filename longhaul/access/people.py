@@ -58,8 +58,8 @@ def people_of(environment: Environment) -> PeopleVault:
 
 
 def require_person(environment: Environment, name: str) -> None:
-    """Raise ``CommandError`` for a name that neither a person who signs in nor an operator in the VPN can have: its
-    revocation would refuse nobody."""
+    """Raise ``CommandError`` for a name that nobody can have, neither a person who signs in nor an operator in the VPN.
+    The revocation of such a name would refuse nobody."""
     if environment.vpn and name.startswith(OPERATOR) and is_name(name):
         return
     prefixes = [issuer.username.prefix for issuer in environment.identity.issuers.values()]

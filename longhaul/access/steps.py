@@ -1,9 +1,9 @@
 """Steps that revoke and restore a person's access.
 
-The list in the vault comes first: every later reader of it refuses the person. Then all API servers fetch it at the
-same time, and confirm that they use it. Open connections last until their server restarts; servers restart one after
-the other. Each step may be repeated, so the next run finishes an interrupted one. None of the steps needs a working API
-or issuer.
+The list in the vault comes first: every later reader of the list refuses the person. Then all API servers fetch the
+list at the same time, and confirm that they use it. Open connections last until the server restarts; servers restart
+one after the other. Each step may be repeated, so the next run finishes an interrupted run. None of the steps needs a
+working API or issuer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class AccessRun:
     clock: Callable[[], float]
     """Returns seconds, to measure durations."""
     turn: Callable[[], AbstractContextManager[None]]
-    """Returns a lock for restarting API servers; it raises ``CommandError`` while another run holds it."""
+    """Returns a lock for restarting API servers. The lock raises ``CommandError`` while another run holds it."""
 
     def revoke(self, name: str, *, by: str, keep_connections: bool) -> None:
         """Have every API server and VPN machine refuse a person. Unless ``keep_connections``, end the person's open

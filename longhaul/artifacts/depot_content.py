@@ -66,9 +66,9 @@ def depot_content(
     more: Sequence[Pull] = (),
     make_images: bool = False,
 ) -> DepotContent:
-    """Return the content for all sites or for one. ``contents`` must include the parts for GPUs and RDMA. ``extra`` are
-    additional packages, each with its suite. ``more`` are additional images; each replaces ours of the same name. With
-    ``make_images``, our images are built instead of pulled.
+    """Return the content for all sites or for one site. ``contents`` must include the parts for GPUs and RDMA.
+    ``extra`` are additional packages, each with its suite. ``more`` are additional images; each replaces ours of the
+    same name. With ``make_images``, our images are built instead of pulled.
 
     Raise :class:`SetupError` when the versions do not match, or an image has no digest.
     """

@@ -2,7 +2,7 @@
 
 The registry implements only what pulling needs (OCI Distribution Specification, "end-1" to "end-3"). A client that uses
 it as a mirror names the original registry by ``?ns=``; otherwise the path alone names the image. When a depot is
-replaced under the same name, the new one is served.
+replaced under the same name, the new depot is served.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from longhaul.artifacts.manifest import MANIFEST, SUMS
 from longhaul.artifacts.signature import SUFFIX
 
 INDEX = "images/index.json"
-"""Names and digests of all images. It is served like any other file; nodes check what they pull against it."""
+"""Names and digests of all images. It is served like any other file, and nodes check the images that they pull against
+it."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}
 

@@ -30,7 +30,7 @@ class System:
     users: Mapping[str, int] = field(default_factory=dict)
     """Users: name to number. Each has a group of the same name and number."""
     groups: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    """Further groups: name to number and one member."""
+    """Further groups: name to number and the name of one member."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class ContainerImage:
     digests: Mapping[str, str] = field(default_factory=dict)
     """Digests of the official image by tag, for pulling it from its registry."""
     stand_in: bool = False
-    """True when the image made from the tool is only a stand-in for the official one."""
+    """True when the image made from the tool is only a stand-in for the official image."""
     lab_only: bool = False
     """True when only labs use it."""
     system: System | None = None
@@ -80,7 +80,7 @@ class Contents:
     preloaded: tuple[str, ...]
     """Tools whose images are baked into the images of clouds' nodes."""
     rdma: tuple[str, ...] = ()
-    """Additional packages of machines with RDMA networks; empty when parts for those are not loaded."""
+    """Additional packages of machines with RDMA networks; empty when parts for RDMA are not loaded."""
     gpu_tools: tuple[str, ...] = ()
     """Additional tools of machines with GPUs; empty when parts for GPUs are not loaded."""
 
@@ -91,9 +91,9 @@ class Contents:
 
 
 def load(root: Path | None = None, *, gpus: bool = False, rdma: bool = False, operating_system: str = "") -> Contents:
-    """Read the file of a checkout (by default this one), for the given operating system or the one that the file names.
-    ``gpus`` and ``rdma`` include the parts for environments with GPUs and with InfiniBand or RoCE. Raise
-    :class:`SetupError` when the file is invalid."""
+    """Read the file of a checkout (by default this one), for the given operating system, or else for the operating
+    system that the file names. ``gpus`` and ``rdma`` include the parts for environments with GPUs and with InfiniBand
+    or RoCE. Raise :class:`SetupError` when the file is invalid."""
     with reading(root) as raw:
         of = by_name(operating_system or raw["operating_system"], root)
         return Contents(
@@ -115,7 +115,7 @@ def load(root: Path | None = None, *, gpus: bool = False, rdma: bool = False, op
 
 @contextmanager
 def reading(root: Path | None) -> Iterator[dict[str, Any]]:
-    """Yield the parsed file. Raise :class:`SetupError` for errors in it, and for errors in the block that uses it."""
+    """Yield the parsed file. Raise :class:`SetupError` for errors in the file, also for those that the block finds."""
     path = (root or repository()) / "images" / "image.toml"
     try:
         yield tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """Container images from their registries: pulled by digest with crane, and added to a layout.
 
-crane checks all content against the requested digest. It handles sign-in (``crane auth login``, Docker's configuration
-and its helpers), proxies, and the variants of registries' answers.
+crane checks all content against the requested digest. crane also handles sign-in (``crane auth login``, Docker's
+configuration and its helpers), proxies, and the variants of registries' answers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Pulled:
 
 
 def pull(wanted: Pull, *, crane: Path, arch: str, log: Path, progress: Progress) -> Pulled:
-    """Return the image for an architecture (Go's name of it) from the cache; pull it first when it is missing.
+    """Return the image for an architecture, given by Go's name, from the cache. Pull the image first when it is missing
+    there.
 
     Raise :class:`SetupError` when the pull fails.
     """

@@ -34,8 +34,8 @@ class DepotParts:
 
 
 def fill(into: Path, parts: DepotParts, *, place: Place, spec: Spec | None = None) -> None:
-    """Lay the parts out in the folder ``into``. ``spec`` gives the binaries' versions; the default is this
-    checkout's."""
+    """Lay the parts out in the folder ``into``. ``spec`` gives the binaries' versions; by default, it is read from this
+    checkout."""
     versions = {binary.name: tool.version for tool in (spec or load()).tools for binary in tool.binaries}
     sums = []
     for kind in ("binaries", "debian"):
@@ -67,7 +67,7 @@ def build_image(
     spec: Spec | None = None,
 ) -> Image:
     """Return the image around its tool's binary. ``libraries`` are a dynamic binary's shared libraries, by their path
-    in the image. ``system`` is the folder with the rest of the image, for one that is a whole system."""
+    in the image. ``system`` is the folder with the rest of the image, for an image that is a whole system."""
     (tool,) = (spec or load()).select([wanted.tool])
     return Image(
         name=f"{wanted.name}:{wanted.tag.format(version=tool.version)}",

@@ -83,7 +83,7 @@ def seal(root: Path, about: Mapping[str, Any], *, sign: Callable[[Path], None] |
 
 
 def signed_files(names: Collection[str]) -> list[str]:
-    """Return those of the depot's files that have a signature."""
+    """Return the names of the depot's files that have a signature."""
     return [SUMS, *(name for name in sorted(names) if is_signature(f"{name}{SUFFIX}") and name != SUMS)]
 
 
@@ -94,8 +94,9 @@ def digest_of(root: Path) -> str:
 
 
 def verify(root: Path, *, digest: str = "", key: str = "", progress: Progress | None = None) -> DepotReport:
-    """Check every file. ``digest``, if given, must equal the depot's. ``key``, if given, holds public keys in the form
-    of the environment's file, one of which must have signed. ``progress`` is called for each GiB.
+    """Check every file. ``digest``, if given, must equal the depot's digest. ``key``, if given, holds public keys in
+    the form of the environment's file; one of these keys must have signed the depot. ``progress`` is called for each
+    GiB.
 
     Raise :class:`SetupError` when the folder is no depot.
     """
@@ -216,8 +217,8 @@ def _unsigned(root: Path, names: Collection[str], *, key: str) -> Iterator[Depot
 
 
 def _indexes(root: Path, hashes: Mapping[str, str], *, known: Collection[str]) -> Iterator[DepotFault]:
-    """Yield files whose checksum differs from the one that machines use: in the list of binaries, in the archives'
-    indexes, or in a blob's name."""
+    """Yield files whose checksum differs from the checksum that machines use. Machines take it from the list of
+    binaries, from the archives' indexes, or from a blob's name."""
     indexed: dict[str, str] = {}
     if "binaries/SHA256SUMS" in hashes:
         lines = (root / "binaries/SHA256SUMS").read_text(encoding="utf-8", errors="replace").splitlines()

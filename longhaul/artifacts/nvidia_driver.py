@@ -12,7 +12,7 @@ from longhaul.toolchain.operating_systems import OperatingSystem, operating_syst
 
 OPEN, PROPRIETARY = "open", "proprietary"
 KINDS = (OPEN, PROPRIETARY)
-"""Kinds of kernel modules: open ones for Turing and later, proprietary ones up to Hopper (role nvidia_driver)."""
+"""Kinds of kernel modules: open modules for Turing and later, proprietary modules up to Hopper (role nvidia_driver)."""
 
 _ASKED = re.compile(r"(?P<suite>[a-z][a-z0-9-]*)=(?P<kernel>[0-9][A-Za-z0-9.+~-]*)(=(?P<kind>open|proprietary))?")
 

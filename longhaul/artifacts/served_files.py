@@ -20,8 +20,8 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 def read(address: str, name: str, *, key: str, fetch: Fetch) -> bytes:
-    """Return the file ``name`` of the depot at ``address``. Raise :class:`SignatureError` unless a list that is signed
-    by one of the keys in ``key`` has the checksum of its content."""
+    """Return the file ``name`` of the depot at ``address``. Raise :class:`SignatureError` unless one of the keys in
+    ``key`` has signed a list with the checksum of the file's content."""
     wanted = _sums(address, key=key, fetch=fetch).get(name)
     if wanted is None:
         raise SignatureError(f"{address}: the signed {SUMS} does not have {name}")

@@ -27,7 +27,7 @@ class Listen:
 
     host: str
     port: int
-    """Port number; 0 for any free one."""
+    """Port number; 0 for any free port."""
     tls: ssl.SSLContext | None = None
 
 

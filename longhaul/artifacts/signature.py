@@ -82,7 +82,7 @@ def try_key(name: str, key: str) -> None:
 
 def check(content: bytes, signature: bytes, key: str) -> None:
     """Check a detached signature against the public keys in ``key``, in the form of the environment's file
-    (``depots.key``). Raise :class:`SignatureError` unless one of them made it."""
+    (``depots.key``). Raise :class:`SignatureError` unless one of these keys made the signature."""
     if shutil.which("gpgv") is None:
         raise SetupError("this machine has no gpgv, which checks signatures: install it (Debian and Ubuntu: gpgv)")
     with tempfile.TemporaryDirectory(prefix="longhaul-gpgv-") as name:

@@ -25,8 +25,8 @@ LIMIT_S = 1800.0
 
 def back_up(environment: Environment, role: Role, *, from_learner: bool = False) -> str:
     """Have one member of an etcd cluster make a backup, and return its name. Raise ``CommandError`` with each member's
-    reason when none can; the leader always refuses. With ``from_learner``, have the learner make it, which asks no
-    other member."""
+    reason when none can; the leader always refuses. With ``from_learner``, have the learner make the backup, without
+    asking any other member."""
     control, place = control_access(environment)
     machines = control_machines(environment, plan(environment))
     aside = tuple(machine for machine in learners(machines) if machine.role is role)

@@ -1,4 +1,5 @@
-"""The examples: real stack files in a separate folder. In `stacks/` their ranges would collide with the user's.
+"""The examples: real stack files in a separate folder. In `stacks/`, their address ranges would collide with the ranges
+of the user's environments.
 
 A command with ``--example`` gets a project with the example as its only environment: the engine requires a stack file
 beside its program, and every command then treats the example as any other environment.

@@ -17,8 +17,8 @@ DESCRIPTION = "Build, inspect and take down the cluster that an environment file
 
 
 def parser(first: str = "") -> argparse.ArgumentParser:
-    """Return the parser of the command line. When ``first`` is a command, the others are left out: importing them would
-    slow down each start."""
+    """Return the parser of the command line. When ``first`` is a command, the other commands are left out: importing
+    them would slow down each start."""
     names = (first,) if first in COMMANDS else COMMANDS
     top = argparse.ArgumentParser(
         prog="longhaul",

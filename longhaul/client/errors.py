@@ -1,4 +1,4 @@
-"""Errors of the client, which end a command with a message like every other command's."""
+"""Errors of the client. They end a command with a message, as the errors of every command do."""
 
 from __future__ import annotations
 

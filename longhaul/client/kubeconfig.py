@@ -1,4 +1,4 @@
-"""A person's kubeconfig. It contains no credential: kubectl runs a program when it needs one."""
+"""A person's kubeconfig. It contains no credential: kubectl runs a program when it needs a credential."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, profile: str = PROFILE) ->
 
 
 def run(options: argparse.Namespace) -> None:
-    """Sign in with the profile that ``--profile`` names, or else with the stored one."""
+    """Sign in with the profile that ``--profile`` names, or else with the stored profile."""
     profile = profile_of(options)
     print(sign_in(profile, options, folder=config_folder(profile.name)))
 

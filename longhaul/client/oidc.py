@@ -131,8 +131,8 @@ def _is_time(value: object) -> bool:
 
 
 def _send(issuer: ProfileIssuer, url: str, content: bytes | None = None) -> dict[str, Any]:
-    """Send a GET, or a POST with ``content``, to an endpoint, and return its answer. The proxies of the process's
-    environment are used, as other programs do."""
+    """Send a GET, or a POST with ``content``, to an endpoint, and return its answer. Use the proxies that environment
+    variables name, as other programs do."""
     if not url.startswith("https://"):
         raise SignInError(f"{url} is not https://")
     request = urllib.request.Request(url, data=content)  # noqa: S310  (https alone, as just seen)

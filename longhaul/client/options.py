@@ -29,7 +29,7 @@ def add_sign_in(parser: argparse.ArgumentParser, *, profile: str) -> None:
 
 
 def profile_of(options: argparse.Namespace) -> Profile:
-    """Return the profile that ``--profile`` names, or else the only stored one."""
+    """Return the profile that ``--profile`` names, or else the only stored profile."""
     from longhaul.client.profile import read_profile
 
     if options.profile is None:
@@ -40,8 +40,8 @@ def profile_of(options: argparse.Namespace) -> Profile:
 
 
 def refuse_changed(profile: Profile, kept: Path, *, replace: bool) -> None:
-    """Raise ``CommandError`` when a profile leads elsewhere than the stored one, unless ``replace``: the stored tokens
-    would be sent there without a question. A stored profile that cannot be read is not compared."""
+    """Unless ``replace``, raise ``CommandError`` when a profile leads elsewhere than the stored profile: the stored
+    tokens would be sent there without a question. A stored profile that cannot be read is not compared."""
     from longhaul.client.errors import SignInError
     from longhaul.client.profile import read_former
 

@@ -1,9 +1,9 @@
 """Profile of an environment: the one file that its operators give to people.
 
-It contains no secret and gives no access. Its digest detects damage and careless edits; somebody who changes it on
-purpose can write a new digest. So its content is proven only at use: the authority in the profile proves the API
-server, and the issuer's own certificate proves the issuer. A token is sent to the API that the profile names. So a
-profile that leads elsewhere than the stored one is refused until the person confirms it. Take a profile only from
+It contains no secret and gives no access. Its digest detects damage and careless edits; somebody who changes the
+profile on purpose can write a new digest. So its content is proven only at use: the authority in the profile proves the
+API server, and the issuer's own certificate proves the issuer. A token is sent to the API that the profile names. So a
+profile that leads elsewhere than the stored profile is refused until the person confirms it. Take a profile only from
 sources that you would take a program from.
 """
 
@@ -43,7 +43,7 @@ class Inside:
     """Part of the network that a laptop reaches through the VPN. A VPN machine cannot change it."""
 
     range: str
-    """Addresses of the environment and its laptops, IPv4 CIDR; traffic to all others stays outside the VPN."""
+    """Addresses of the environment and its laptops, IPv4 CIDR; traffic to all other addresses stays outside the VPN."""
     dns: str
     """Address of the name server inside the VPN."""
     zones: tuple[str, ...]
@@ -85,7 +85,7 @@ class Profile:
     expires: str
     """Time after which the profile is refused, RFC 3339."""
     vpn: ProfileVpn | None = None
-    """VPN of the environment; None without one."""
+    """The environment's VPN; None without a VPN."""
 
     def text(self) -> str:
         """Return the file's content."""
@@ -101,7 +101,7 @@ class Profile:
         return digest({"server": self.server, "authority": self.authority, "vpn": vpn})[:16]
 
     def issuer(self, name: str | None) -> ProfileIssuer:
-        """Return the issuer ``name``, or the only one when ``name`` is None. Raise ``SignInError`` when there is no
+        """Return the issuer ``name``, or the only issuer when ``name`` is None. Raise ``SignInError`` when there is no
         such issuer, or when ``name`` is None and there are several."""
         if name is None and len(self.issuers) == 1:
             return next(iter(self.issuers.values()))

@@ -1,4 +1,4 @@
-"""A person's token: the stored one, a refreshed one, or the token of a new sign-in."""
+"""A person's token: the stored token, a refreshed token, or the token of a new sign-in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def token_of(issuer: ProfileIssuer, place: str, *, device: bool, may_ask: bool, left_s: float = EARLY_S) -> Tokens:
-    """Return stored tokens for a place that remain valid for ``left_s`` seconds, or else fresh ones of any lifetime.
+    """Return stored tokens for a place that remain valid for ``left_s`` seconds, or else fresh tokens of any lifetime.
     Without ``may_ask``, raise ``SignInError`` instead of asking the person to sign in."""
     store = TokenStore(issuer, place)
     tokens = store.read()

@@ -52,7 +52,7 @@ class TokenStore:
             yield
 
     def read(self) -> Tokens | None:
-        """Return the tokens; None when there are no usable ones."""
+        """Return the tokens; None when there are no usable tokens."""
         with suppress(OSError, ValueError, TypeError):
             return Tokens(**json.loads(self._path.read_text(encoding="utf-8")))
         return None

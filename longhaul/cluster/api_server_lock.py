@@ -64,7 +64,7 @@ def ending_in(where: Context, environment: Environment, tell: Callable[[str], No
 
 def refuse_up(where: Context) -> None:
     """Raise ``CommandError`` while ``longhaul up`` changes the environment. An ``up`` that begins later waits by
-    itself: its guards remove an API server only while another one answers."""
+    itself: its guards remove an API server only while another API server answers."""
     from longhaul.engine.engine import engine_for
     from longhaul.engine.recovery import refuse_at_work
 

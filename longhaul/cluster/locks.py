@@ -16,7 +16,7 @@ from longhaul.engine.processes import hostname, namespace, start_ticks
 from longhaul.terminal.exits import CommandError
 
 HOLDS_S = 60
-"""Seconds until a lease that is not renewed expires: a run waits that long after a killed one."""
+"""Seconds until a lease that is not renewed expires: after a killed run, the next run waits that long."""
 RENEW_S = 15.0
 """Seconds between renewals."""
 
@@ -66,5 +66,6 @@ def _ended_here(holder: str) -> bool:
 
 
 def _identity(pid: int | str) -> str:
-    """Return the identity of a process: host, PID namespace and PID. A PID is unique only together with the others."""
+    """Return the identity of a process: host, PID namespace and PID. A PID is unique only together with host and
+    namespace."""
     return f"{hostname()}/{namespace()}/{pid}"

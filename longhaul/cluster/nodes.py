@@ -77,6 +77,6 @@ class NodeView:
     """Time of creation, RFC 3339."""
     version: str
     gpus: str = ""
-    """Reason why the node's GPUs are withheld; empty when they are not, or it has none."""
+    """Reason why the node's GPUs are withheld; empty when they are not withheld, or when the node has none."""
     authorities: frozenset[str] = frozenset()
     """SHA-256 of the API servers' authorities that the node trusts; empty when it does not report them."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 def profile_of(environment: Environment, *, lab_port: int | None, now: datetime) -> Profile:
     """Return the profile, with the API servers' authority from the vault. Raise ``CommandError`` when the vault does
-    not return it, or when the environment has no issuers. ``lab_port`` is the loopback port of a lab's API, None for
-    clouds."""
+    not return the authority, or when the environment has no issuers. ``lab_port`` is the loopback port of a lab's API,
+    None for clouds."""
     issuers = environment.identity.issuers
     if not issuers:
         raise CommandError(
@@ -74,7 +74,8 @@ def _vpn(environment: Environment) -> ProfileVpn:
 
 
 def profile_and_folder(invocation: Invocation) -> tuple[Profile, Path]:
-    """Return the profile that ``--profile`` names or else the environment's, and the folder for its files."""
+    """Return the profile that ``--profile`` names, or else the environment's profile, and the folder for the profile's
+    files."""
     if invocation.options.profile is not None:
         from longhaul.client.profile import read_profile
 

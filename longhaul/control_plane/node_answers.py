@@ -48,7 +48,7 @@ class CredentialsView:
 
     role: str
     unused: tuple[str, ...]
-    """Units whose process uses other keys or authorities than those on the machine."""
+    """Units whose process uses other keys or authorities than the machine has."""
     rotations: Mapping[str, RotationProgress] | None = None
     """Rotations in progress, by name; None for a machine that does not store them."""
     authorities: frozenset[str] = frozenset()

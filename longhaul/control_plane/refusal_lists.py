@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOAD_S = 150
-"""Seconds until kube-apiserver uses a new list. It reads the file when the file changes, and once a minute
+"""Seconds until kube-apiserver uses a new list. kube-apiserver reads the file when the file changes, and once a minute
 (k8s.io/kubernetes 1.36, pkg/kubeapiserver/authorizer/reload.go)."""
 
 

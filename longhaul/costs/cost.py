@@ -1,11 +1,11 @@
 """Computes the cost of an environment from a price book, by part, as a minimum and a maximum. All arithmetic is
 decimal.
 
-The minimum is the cost of what always runs: every pool at its ``min``, or at its ``spare`` nodes where an active
-autoscaler keeps more. The maximum is the cost of every pool at its ``max`` at once. Fallbacks add nothing to it:
-machines for which a pool has no capacity run in another pool, within that pool's own ``max``. A line names the cost of
-its fallbacks. Spot machines are counted at the spot price. Where the book has none, they are counted at the ordinary
-price, and the line says so. The spot price does not exceed the ordinary price: the pools bid no more
+The minimum is the cost of everything that always runs: every pool at its ``min``, or at its ``spare`` nodes where an
+active autoscaler keeps more. The maximum is the cost of every pool at its ``max`` at once. Fallbacks add nothing to the
+maximum: machines for which a pool has no capacity run in another pool, within that pool's own ``max``. A line names the
+cost of its fallbacks. Spot machines are counted at the spot price. Where the book has none, they are counted at the
+ordinary price, and the line says so. The spot price does not exceed the ordinary price: the pools bid no more
 (``components/azure/pools.py``, ``max_price``), and EC2's default is the same.
 """
 

@@ -46,7 +46,7 @@ class PricedNeed:
     most: int
     """Largest number."""
     fallbacks: tuple[str, ...] = ()
-    """For a pool: the pools that get its machines when it has no capacity."""
+    """For a pool: the pools that get machines instead when this pool has no capacity."""
 
     @property
     def name(self) -> str:

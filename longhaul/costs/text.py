@@ -32,8 +32,8 @@ def cost_text(cost: EnvironmentCost) -> str:
 
 
 def cost_json(cost: EnvironmentCost) -> dict[str, Any]:
-    """Return everything about a cost. Amounts are text, by currency: monthly ones rounded to cents, hourly ones to
-    hundredths of a cent."""
+    """Return everything about a cost. Amounts are text, by currency: monthly amounts are rounded to cents, hourly
+    amounts to hundredths of a cent."""
     return {
         "environment": cost.environment,
         "minimum": _cost(cost.minimum),

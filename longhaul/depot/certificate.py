@@ -9,8 +9,8 @@ from pathlib import Path
 
 def reloading_tls(certificate: Path, key: Path, *, say: Callable[[str], None]) -> ssl.SSLContext:
     """Return TLS settings for a server with the PEM chain ``certificate`` and its ``key``. The files are checked before
-    each handshake; while they are invalid, the server goes on with the previous ones. Raise OSError (or its subclass
-    ssl.SSLError) when they are invalid now."""
+    each handshake; while they are invalid, the server goes on with the previous certificate. Raise OSError (or its
+    subclass ssl.SSLError) when the files are invalid now."""
     read = _state(certificate, key)
     current = first = _load(certificate, key)
 

@@ -1,4 +1,4 @@
-"""Fetches a depot's parts from their publishers into the cache. A repeated run continues an interrupted one.
+"""Fetches a depot's parts from their publishers into the cache. A repeated run continues an interrupted run.
 
 Binaries come from the sources in ``tools.toml``, packages through the machine's own apt, images through crane.
 Everything is checked: by the checksums in ``tools.toml`` and Go's sums, by a signed archive's checksums, and by images'
@@ -49,7 +49,7 @@ class DepotSources:
 
 
 def gather(wanted: DepotContent, sources: DepotSources) -> DepotParts:
-    """Fetch every part into the cache and return them. Raise :class:`SetupError` when one cannot be fetched."""
+    """Fetch every part into the cache and return them. Raise :class:`SetupError` when a part cannot be fetched."""
     binaries = _tools(wanted.tools, sources) if wanted.tools else {}
     archives = {}
     for suite in wanted.suites:
@@ -111,8 +111,8 @@ def _note(path: Path) -> dict[str, Any]:
 
 
 def _archive(suite: str, names: Sequence[str], sources: DepotSources) -> Path:
-    """Return a folder of packages with all dependencies, even those installed on this machine: another machine may lack
-    them."""
+    """Return a folder of packages with all dependencies, even packages that are installed on this machine: another
+    machine may lack them."""
     lines = sources.archives.get(suite) or tuple(debian.host_sources(suite))
     if not lines:
         raise SetupError(

@@ -1,6 +1,7 @@
-"""Publishes a folder completely or not at all, even when machines read the old one meanwhile.
+"""Publishes a folder completely or not at all, even when machines read the old folder meanwhile.
 
-The new folder is made beside the old one and is renamed when it is finished. A run cleans up after a killed one.
+The new folder is made beside the old folder and is renamed when it is finished. A run cleans up after a killed
+run.
 """
 
 from __future__ import annotations

@@ -149,8 +149,8 @@ def _free_vault(environment: Environment) -> None:
 
 
 def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:
-    """Refuse when a killed run was making resources that the state does not contain: they would be left in the cloud,
-    except those that are deleted with their resource group."""
+    """Refuse when a killed run was making resources that the state does not contain, since they would be left in the
+    cloud. Resources that are deleted with their resource group do not count."""
     lost = [creation for creation in pending if creation.kind == GROUP or not creation.kind.startswith(CONTAINED)]
     if lost:
         raise CommandError(

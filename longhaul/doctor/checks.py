@@ -21,7 +21,7 @@ ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
 
 
 def checks(target: DoctorTarget, here: LocalMachine, *, only: tuple[str, ...] = ()) -> tuple[DoctorQuestion, ...]:
-    """Return all checks, or those named in ``only``, in the order of the report."""
+    """Return all checks, or the checks named in ``only``, in the order of the report."""
     questions = (*_of_clouds(target, here), *_here(target, here))
     chosen = [_of_a_lab(check) if target.lab else check for check in questions if not only or check.name in only]
     return tuple(sorted(chosen, key=lambda check: NAMES.index(check.name)))

@@ -18,7 +18,7 @@ AT_ONCE = 8
 
 
 def run_checks(checks: tuple[DoctorQuestion, ...], *, limit_s: float, at_once: int = AT_ONCE) -> tuple[Finding, ...]:
-    """Return all findings, with equal ones merged. A check that exceeds ``limit_s`` seconds is abandoned: its thread
+    """Return all findings; equal findings are merged. A check that exceeds ``limit_s`` seconds is abandoned: its thread
     ends with the program, and the next check takes its place."""
     waiting = deque(enumerate(checks))
     running: dict[int, float] = {}

@@ -88,7 +88,7 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 
 def _places(where: Sequence[str]) -> str:
-    """Return the keys; their file is named once when they share it."""
+    """Return the keys; the file is named once when all keys share it."""
     shown = list(where[:SHOWN])
     files = {place.rpartition(" in ")[2] for place in shown}
     if len(files) == 1 and len(shown) > 1 and all(" in " in place for place in shown):

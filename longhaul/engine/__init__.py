@@ -1,1 +1,1 @@
-"""Runs the real engine, the ``pulumi`` command line: where it is, its options, and the repair of its leftovers."""
+"""Finds and runs the real engine, the ``pulumi`` command line, and repairs its leftovers."""

@@ -51,7 +51,7 @@ class Backend:
         return next((path for path in candidates if path.is_file()), None)
 
     def state(self, project: str, stack: str) -> dict[str, Any] | None:
-        """Return the stack's newest snapshot; None when it cannot be read here, empty before the first one."""
+        """Return the stack's newest snapshot; None when it cannot be read here, empty before the first snapshot."""
         path = self.state_file(project, stack)
         if path is None or path.suffix == ".zst":
             return None
@@ -75,8 +75,8 @@ def half_written(backend: Backend, project: str, stack: str) -> list[Path]:
     without content.
 
     The backend's library (gocloud.dev ``fileblob``) replaces a file in one step, but truncates the file's sidecar
-    ``.attrs`` before it fills the sidecar. It cannot read a file whose sidecar is empty; a missing sidecar does no
-    harm.
+    ``.attrs`` before it fills the sidecar. The library cannot read a file whose sidecar is empty; a missing sidecar
+    does no harm.
     """
     if backend.folder is None:
         return []

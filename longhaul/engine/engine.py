@@ -159,7 +159,8 @@ def engine_for(
 
 
 def ensure_stack(engine: Engine) -> None:
-    """Create the stack when it is missing. Its secrets are encrypted with the key of the environment's own stack."""
+    """Create the stack when it is missing. The stack's secrets are encrypted with the key of the environment's own
+    stack."""
     if engine.has_stack():
         return
     words = ("stack", "init", "--no-select", *_encrypted_with(engine))
@@ -169,9 +170,9 @@ def ensure_stack(engine: Engine) -> None:
 
 
 def _encrypted_with(engine: Engine) -> tuple[str, ...]:
-    """Return the option with the cloud's key that the stack's file or the environment's names; empty without one.
-    Without the option the engine uses a passphrase for a new stack, whatever the file says (pulumi v3.250.0,
-    ``pkg/cmd/pulumi/stack``, ``createSecretsManagerForNewStack``)."""
+    """Return the option with the cloud's key that the stack's file names, or else the environment's file; empty without
+    such a key. Without the option the engine uses a passphrase for a new stack, whatever the file says (pulumi
+    v3.250.0, ``pkg/cmd/pulumi/stack``, ``createSecretsManagerForNewStack``)."""
     from components.model.loading.document import read_document
 
     for stack in (engine.stack, engine.stack.removesuffix(OBJECTS)):
@@ -213,7 +214,7 @@ def _salt(text: str) -> str:
 
 
 def objects_file(env: str) -> str:
-    """Return the stack file of an environment's objects. It has only the environment's name; the engine adds its
+    """Return the stack file of an environment's objects. The file has only the environment's name; the engine adds a
     salt."""
     return f"config:\n  longhaul:objects-of: {env}\n"
 

@@ -180,6 +180,6 @@ def _kind(metadata: Mapping[str, Any]) -> str:
 
 
 def _is_custom(metadata: Mapping[str, Any]) -> bool:
-    """Return whether a provider makes the resource. Components only group others."""
+    """Return whether a provider makes the resource. Components only group other resources."""
     state = metadata.get("new") or metadata.get("old") or {}
     return bool(state.get("custom")) and not metadata["type"].startswith(PROVIDERS)

@@ -24,8 +24,8 @@ LOOK_S = 0.2
 """Seconds between two looks at the children."""
 
 _WATCHED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
-"""Signals to read. SIGTERM and SIGHUP stay ignored where they already are (:func:`handling_signals`). SIGINT does not:
-processes of this program use it to ask each other to end."""
+"""Signals to read. SIGTERM and SIGHUP stay ignored where they already are (:func:`handling_signals`). SIGINT is always
+read: processes of this program use it to ask each other to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +51,11 @@ def run_engine(
 ) -> EngineResult:
     """Run the engine on this terminal and wait for it.
 
-    It stays in this process group, so it can ask questions, and receives the terminal's Ctrl-C itself: at the first it
-    finishes what is under way, at the second it stops. Signals that were sent to this process alone are passed on, each
-    once. ``started`` is called with the engine's process number, ``interrupted`` after the first signal, and ``look``
-    every :data:`LOOK_S` seconds while the engine runs. ``asking`` is sent instead of any of these signals, for a
-    program that accepts no other request to end.
+    The engine stays in this process group, so it can ask questions and gets the terminal's Ctrl-C itself. At the first
+    Ctrl-C it finishes what is under way, at the second it stops. Signals that were sent to this process alone are
+    passed on, each once. ``started`` is called with the engine's process number, ``interrupted`` after the first
+    signal, and ``look`` every :data:`LOOK_S` seconds while the engine runs. ``asking`` is sent instead of any of these
+    signals, for a program that accepts no other request to end.
     """
     with _signals_held() as before:
         child = start(argv, cwd=cwd, environ=environ, mask=before, stdout=stdout, stderr=stderr)
@@ -100,7 +100,7 @@ def run_together(works: Sequence[Callable[[], int]]) -> list[EngineResult]:
 
 def fork(work: Callable[[], int], *, mask: set[signal.Signals | int] | None = None, nice: int = 0) -> Fork:
     """Run a function in a fork of this process, with a copy of its memory and an empty standard input. The fork gets
-    SIGINT when this process dies. ``mask`` and ``nice`` are those of :func:`start`."""
+    SIGINT when this process dies. For ``mask`` and ``nice`` see :func:`start`."""
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -12,13 +12,14 @@ from longhaul.project.lab_seam import pinned_tools
 from longhaul.terminal.exits import CommandError
 
 OVERRIDE = "LONGHAUL_PULUMI"
-"""Environment variable with the path of an engine that replaces the pinned one."""
+"""Environment variable with the path of an engine that replaces the pinned engine."""
 _OWN = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
 """Settings of the engine that a user's variable cannot change."""
 
 
 def engine_binary(environ: Mapping[str, str]) -> Path:
-    """Return the engine's path: the one named by ``LONGHAUL_PULUMI``, the pinned one, or the first on ``PATH``."""
+    """Return the engine's path: from ``LONGHAUL_PULUMI``, or else of the pinned engine, or else of the first engine on
+    ``PATH``."""
     chosen = environ.get(OVERRIDE)
     if chosen:
         return Path(chosen)

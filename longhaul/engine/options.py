@@ -24,21 +24,22 @@ SHOWING = ("--diff", "--show-", "--debug", "-d", "--verbose", "-v", "--logtostde
 
 
 def names_of_one_stack(rest: Sequence[str]) -> list[str]:
-    """Return those of the engine's options that name resources of one stack."""
+    """Return the options in ``rest`` that name resources of one stack."""
     return [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
 
 
 def create_log(where: Context, invocation: Invocation) -> Path | None:
-    """Create the command's log and return its path. Return None when all output is shown instead: the user wants that,
-    or the engine is asked to show more than by default, which may be a secret that must not get into a log."""
+    """Create the command's log and return its path. Return None when all output is shown instead: because the user
+    wants that, or because the engine is asked to show more than by default. That output may contain a secret, which
+    must not get into a log."""
     if invocation.options.verbose or any(word.startswith(SHOWING) for word in invocation.rest):
         return None
     return new_log(where, invocation.command, os.environ)
 
 
 def refuse_event_log(rest: Sequence[str]) -> None:
-    """Refuse the engine's option for an event log: the engine writes only one, and this program reads progress from
-    it."""
+    """Refuse the engine's option for an event log: the engine writes only one log, and this program reads progress from
+    that log."""
     if any(word.split("=")[0] == EVENT_LOG for word in rest):
         raise CommandError(
             f"{EVENT_LOG} cannot be given: the engine has a single log of events, which is already used to show "

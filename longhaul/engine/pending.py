@@ -54,7 +54,8 @@ class Pending:
 
 
 def pending_creates(engine: Engine) -> tuple[Pending, ...]:
-    """Return the resources that dead runs were creating: those in the state, and those stored by earlier runs."""
+    """Return the resources that dead runs were creating: the resources in the state, and the resources that earlier
+    runs stored."""
     operations = stack_state(engine).get("pending_operations") or []
     resources = [operation["resource"] for operation in operations if operation.get("type") == "creating"]
     by_urn = {str(resource["urn"]): resource for resource in (*_remembered(engine), *resources)}
@@ -80,7 +81,7 @@ def forget(engine: Engine) -> None:
 
 
 def existing_resources(errors: Iterable[EngineDiagnostic], pending: Iterable[Pending]) -> dict[Pending, str]:
-    """Return those of ``pending`` that already exist according to the engine's errors, with their ids."""
+    """Return the resources of ``pending`` that already exist according to the engine's errors, with their ids."""
     by_urn = {creation.urn: creation for creation in pending}
     ids: dict[Pending, str] = {}
     for error in errors:
@@ -114,7 +115,8 @@ def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
 
 def _restore_inputs(engine: Engine, adopted: Iterable[Pending]) -> None:
     """Restore the inputs of the resources' creation. A refresh removes properties that the cloud never returns (a
-    machine's custom data) from the inputs, and the next run would replace the machine because they are missing."""
+    machine's custom data) from the inputs, and the next run would replace the machine because these inputs are
+    missing."""
     made_with = {creation.urn: creation.resource.get("inputs", {}) for creation in adopted}
 
     def restore(deployment: dict[str, Any]) -> None:

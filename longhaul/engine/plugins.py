@@ -1,4 +1,4 @@
-"""Provider plugins that an environment and its state need, and stand-ins for those that are not installed."""
+"""Provider plugins that an environment and its state need, and stand-ins for plugins that are not installed."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def packages_without_site(environment: Environment) -> frozenset[str]:
 
 
 def required_plugins(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ...]:
-    """Return the plugins of those ``packages`` that have resources in a stack's snapshot, at the snapshot's version:
-    the engine needs them to delete these resources."""
+    """Return the plugins of the ``packages`` that have resources in a stack's snapshot, at the snapshot's version. The
+    engine needs these plugins to delete the resources."""
     plugins: dict[str, Plugin] = {}
     for resource in state.get("resources") or ():
         package = str(resource.get("type", "")).removeprefix(PROVIDERS)
@@ -94,10 +94,10 @@ def required_plugins(state: Mapping[str, Any], packages: frozenset[str]) -> tupl
 
 
 def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tuple[Plugin, ...]:
-    """Put stand-ins for the plugins ``missing`` into ``folder``, and for no others: a plugin on ``PATH`` hides an
-    installed one.
+    """Put stand-ins for the ``missing`` plugins into ``folder``. Other plugins get no stand-in, because a plugin on
+    ``PATH`` hides an installed plugin.
 
-    Return those plugins for which there is no stand-in.
+    Return the plugins for which there is no stand-in.
     """
     folder.mkdir(parents=True, exist_ok=True)
     without: list[Plugin] = []

@@ -17,7 +17,7 @@ START_FIELD = 22
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessIdentity:
-    """One process. Its number may be reused by another program; the start time distinguishes them."""
+    """One process. Another process may get the same number later; the start time distinguishes the two."""
 
     pid: int
     started: int
@@ -80,7 +80,7 @@ def with_variable(name: str, value: str) -> Iterator[ProcessIdentity]:
 
 
 def is_alive(process: ProcessIdentity) -> bool:
-    """Return whether this process still runs; another one with the same number does not count."""
+    """Return whether this process still runs; another process with the same number does not count."""
     return start_ticks(process.pid) == process.started
 
 
@@ -119,7 +119,8 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def _signal(process: ProcessIdentity, number: signal.Signals) -> None:
-    """Send a signal to this process. A file descriptor pins the process, so its number cannot pass to another one."""
+    """Send a signal to this process. A file descriptor pins the process, so its number cannot pass to another
+    process."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:

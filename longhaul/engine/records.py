@@ -1,4 +1,4 @@
-"""Records of runs that change an environment, so that a later run can find the leftovers of a killed one.
+"""Records of runs that change an environment, so that a later run can find the leftovers of a killed run.
 
 Every process that a run starts inherits ``LONGHAUL_RUN=<id>``; the record has this id and the run's first two
 processes.
@@ -70,7 +70,7 @@ class RunFile:
     path: Path
 
     def read(self) -> Run | None:
-        """Return the last run that was not ended properly; None without one."""
+        """Return the last run if it was not ended properly; otherwise None."""
         try:
             return Run(**json.loads(self.path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):

@@ -54,7 +54,7 @@ def _refuse_living(engine: Engine, run: Run) -> None:
 
 
 def _reap(run: Run) -> tuple[str, ...]:
-    """End the processes that the dead run started; they have its id in their environment."""
+    """End the processes that the dead run started. They have the run's id in their environment."""
     left = run.leftovers()
     if not left:
         return ()

@@ -11,8 +11,8 @@ from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 
 CLOCK_SLACK_S = 2.0
-"""Largest time by which a lock's holder may seem to have started after its lock, seconds: start times have a resolution
-of a hundredth of a second, and the wall clock may be stepped."""
+"""Seconds by which a lock's holder may seem younger than its lock: start times have a resolution of a hundredth of a
+second, and the wall clock may be stepped."""
 
 
 class Holder(Enum):
@@ -24,8 +24,8 @@ class Holder(Enum):
 
 
 def find_holder(lock: Lock) -> Holder:
-    """Return the state of the lock's holder. It is alive if a process with its number runs the engine and is older than
-    the lock."""
+    """Return the state of the lock's holder. The holder is alive if a process with its number runs the engine and is
+    older than the lock."""
     if lock.host != processes.hostname():
         return Holder.ELSEWHERE
     start = processes.start_time(lock.pid)
@@ -65,7 +65,7 @@ def release_dead(engine: Engine, locks: list[Lock]) -> bool:
 
 
 def release_own(engine: Engine, pid: int) -> None:
-    """Release the lock of our engine, process ``pid``, when it ended without releasing it."""
+    """Release the lock of our engine, process ``pid``, when the engine has ended without releasing the lock."""
     locks = engine.backend.locks(engine.name, engine.stack)
     if locks and all(lock.pid == pid and find_holder(lock) is Holder.DEAD for lock in locks):
         engine.run_or_fail("cancel", "--yes", doing=f"the lock of {engine.stack} cannot be released")

@@ -37,9 +37,9 @@ def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Create a home for the engine in ``folder``, with the user's content except its logs; return the variable that
     selects it.
 
-    The engine writes every value of each run, packed and encrypted, into ``~/.pulumi/logs``. That is a third of its
-    work in a preview, and no setting prevents it (``pkg/v3/logging``, v3.250.0). When it cannot create that folder, it
-    continues without logs.
+    The engine writes every value of each run, packed and encrypted, into ``~/.pulumi/logs``. These logs are a third of
+    the engine's work in a preview, and no setting prevents them (``pkg/v3/logging``, v3.250.0). When the engine cannot
+    create that folder, it continues without logs.
     """
     home = pulumi_home(environ)
     folder.mkdir(parents=True)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from contract.documents.backups import BackupClass
 
 LATE = 3
-"""Number of backup intervals, each plus the duration of a backup, after which the newest backup is too old: by then two
-members have failed to make one."""
+"""Number of intervals after which the newest backup is too old; an interval is the time between two backups plus the
+duration of a backup. By then two members have failed to make a backup."""
 DAY_S = 86400
 SPARE_DAYS = 3
 """Days for which a backup may exist beyond its class's limit: Azure counts whole days, applies its rules once a day,

@@ -10,8 +10,8 @@ from longhaul.etcd_backups.snapshots import BUMP
 from longhaul.terminal.exits import CommandError, Exit
 
 FAR = 10**12
-"""Largest accepted number of revisions after a backup: those of a thousand restores, or of 20 years at 1,500 writes a
-second. A machine that reports more is not trusted, since the restore would use the revisions up."""
+"""Largest accepted number of revisions after a backup: the revisions of a thousand restores, or of 20 years at 1,500
+writes a second. A machine that reports more is not trusted, since the restore would use the revisions up."""
 
 
 def choose_backup(
@@ -64,6 +64,6 @@ def newest_revision(backup: ListedBackup, listed: Sequence[ListedBackup], revisi
 
 
 def revision_bump(backup: ListedBackup, newest: int) -> int:
-    """Return by how much to raise the backup's revision, so that no client sees an older revision than before: to
-    :data:`BUMP` above the newest known one, since later writes are unknown."""
+    """Return the number by which to raise the backup's revision, so that no client sees an older revision than before.
+    The raised revision is :data:`BUMP` above the newest known revision, since later writes are unknown."""
     return BUMP + max(0, newest - backup.revision)

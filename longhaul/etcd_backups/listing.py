@@ -53,8 +53,8 @@ class ListedBackup:
 
 
 def control_access(environment: Environment) -> tuple[ControlAccess[Any], Place[Any]]:
-    """Return the access to the control plane's cloud, and the place. Raise ``CommandError`` when the cloud has none, or
-    the environment has no backups."""
+    """Return the access to the control plane's cloud, and the place. Raise ``CommandError`` when the cloud has no such
+    access, or when the environment has no backups."""
     if environment.backups is None:
         message = f"{environment.name} has no backups: declare `backups` in its file (docs/backups.md)"
         raise CommandError(message, code=Exit.USAGE)

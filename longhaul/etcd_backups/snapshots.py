@@ -1,7 +1,7 @@
 """Opens a backup: fetches it, checks it, decrypts it with the operator's key, and restores it into a folder.
 
-The decrypted snapshot contains everything that the cluster stores. It is in a folder that nobody else can read, and
-that the caller deletes.
+The decrypted snapshot contains everything that the cluster stores. The snapshot is in a folder that nobody else can
+read, and that the caller deletes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 BUMP = 1_000_000_000
-"""Number of revisions by which a restored etcd cluster is ahead of its backup, so that no revision goes backwards: more
-than are written in a week at 1,500 a second (etcd.io, "Disaster recovery")."""
+"""Number of revisions by which a restored etcd cluster is ahead of its backup, so that no revision goes backwards. It
+is more than the revisions of a week at 1,500 a second (etcd.io, "Disaster recovery")."""
 
 HASH_LENGTH = 32
 STEP_S = 1800.0

@@ -41,7 +41,7 @@ class Scanned:
 
     @property
     def state(self) -> ScanResult:
-        """Return how the key compares with the pinned one."""
+        """Return how the key compares with the pinned key."""
         if self.key is None:
             return ScanResult.SILENT
         if not self.machine.host_key:
@@ -83,8 +83,8 @@ def _kind(machine: OnpremMachine) -> str:
 
 
 def keyscan(addresses: Sequence[str], kinds: Collection[str]) -> str:
-    """Scan the addresses, all at once, with ssh-keyscan(1). It does not read the user's SSH configuration, so no
-    ``ProxyJump`` is used."""
+    """Scan the addresses, all at once, with ssh-keyscan(1). ssh-keyscan does not read the user's SSH configuration, so
+    no ``ProxyJump`` is used."""
     argv = ["ssh-keyscan", "-T", str(TIMEOUT_S), "-t", ",".join(sorted(KINDS[kind] for kind in kinds)), *addresses]
     try:
         return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout

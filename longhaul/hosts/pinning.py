@@ -46,7 +46,7 @@ def _pinned(text: str, entries: Iterable[Any], keys: Mapping[str, str]) -> str:
 
 
 def _insertion(text: str, entry: Any, added: str) -> _Insertion:
-    """Return what to insert to add a key to a mapping: before its closing brace, or below its first key."""
+    """Return the insertion that adds a key to a mapping: before the mapping's closing brace, or below its first key."""
     if entry.flow_style:
         end = entry.end_mark.index - 1
         return _Insertion(at=len(text[:end].rstrip()), text=f", {added}")

@@ -1,4 +1,5 @@
-"""``longhaul hosts scan-keys``: show the machines' host keys, ask, and pin those of machines that had none."""
+"""``longhaul hosts scan-keys``: show the machines' host keys, ask, and pin the keys of machines without a pinned
+key."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from longhaul.terminal.option_types import MachineShare
 
 def select(machines: Sequence[OnpremMachine], pattern: str | None) -> list[OnpremMachine]:
     """Return the machines that match a pattern, by Ansible's own rules (docs.ansible.com, "Patterns: targeting hosts
-    and groups"). Raise ``CommandError`` when the pattern, or a part of it, matches none: a mistyped exclusion would
-    exclude nothing."""
+    and groups"). Raise ``CommandError`` when the pattern, or a part of it, matches no machine: a mistyped exclusion
+    would exclude nothing."""
     if pattern is None:
         return list(machines)
     if meant := [machine.name for machine in machines if machine.declared == pattern != machine.name]:

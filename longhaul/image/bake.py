@@ -122,7 +122,7 @@ def _check_version(version: str) -> None:
 
 def _sources(environment: Environment, asked: BakeOptions) -> list[str]:
     """Return the ranges that may reach the machine while it is baked. With a subnet of the user's own, the
-    environment's supernet is one of them."""
+    environment's supernet is one of these ranges."""
     inside = [str(environment.supernet)] if asked.subnet else []
     ranges = inside + [str(range_) for range_ in environment.access.operators]
     if not ranges:

@@ -22,8 +22,8 @@ from longhaul.toolchain.spec import repository
 PLAYBOOKS = repository() / "playbooks"
 
 _DRIVER = {"nvidia_driver_modules": "open", "nvidia_driver_switches": "some"}
-"""Driver settings of an image for GPUs, which is baked on a machine without any: modules for all GPUs that clouds still
-offer except the oldest, and the fabric manager for machine types with NVSwitches."""
+"""Driver settings of an image for GPUs, which is baked on a machine without GPUs: kernel modules for all GPUs that
+clouds still offer except the oldest, and the fabric manager for machine types with NVSwitches."""
 
 
 @dataclass(frozen=True, kw_only=True)

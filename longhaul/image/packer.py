@@ -23,7 +23,8 @@ from longhaul.toolchain.spec import repository
 from longhaul.toolchain.tools import ensure
 
 OVERRIDE = "LONGHAUL_PACKER"
-"""Environment variable with the path of a `packer` that replaces the pinned one; it finds its plugins itself."""
+"""Environment variable with the path of a `packer` that replaces the pinned program, and that finds its plugins
+itself."""
 
 TEMPLATES = repository() / "images" / "packer"
 PLUGINS = {
@@ -41,10 +42,11 @@ class Packer:
 
     binary: Path
     plugins: Path | None
-    """Folder of its plugins; None when it finds them itself."""
+    """Folder of Packer's plugins; None when Packer finds its plugins itself."""
 
     def environment(self, environ: Mapping[str, str], *, folder: Path) -> dict[str, str]:
-        """Return Packer's environment variables. They switch its update check off and keep its files in ``folder``."""
+        """Return Packer's environment variables. The variables switch Packer's update check off and keep Packer's files
+        in ``folder``."""
         kept = {name: value for name, value in environ.items() if not name.startswith("PKR_VAR_")}
         plugin_path = {} if self.plugins is None else {"PACKER_PLUGIN_PATH": str(self.plugins)}
         return {
@@ -58,8 +60,8 @@ class Packer:
 
 
 def find_packer(environ: Mapping[str, str], *, log_dir: Path) -> Packer:
-    """Return the pinned Packer with its plugins, built on the first call, or the one that the user names. Raise
-    ``CommandError`` when there is none."""
+    """Return the Packer that the user names, or else the pinned Packer with its plugins, which the first call builds.
+    Raise ``CommandError`` when there is no Packer."""
     if chosen := environ.get(OVERRIDE):
         if not os.access(chosen, os.X_OK):
             raise CommandError(f"{OVERRIDE} is {chosen}, which cannot be run")

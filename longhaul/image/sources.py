@@ -25,7 +25,8 @@ PACKAGES = ("pyproject.toml", "requirements.lock")
 
 
 def sources_digest(root: Path | None = None) -> str:
-    """Return the SHA-256 of all sources, in hexadecimal. It depends on their content only, not on git."""
+    """Return the SHA-256 of all sources, in hexadecimal. The digest depends only on the sources' content, not on
+    git."""
     root = root or repository()
     files = [root / name for name in (*PARTS, PINS) if (root / name).is_file()]
     trees = [root / name for name in PARTS if (root / name).is_dir()]
@@ -54,7 +55,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 def omitted_images(root: Path | None = None) -> list[str]:
-    """Return the container images that belong into the image but cannot be included without a depot, since
+    """Return the container images that belong in the image but cannot be included without a depot, since
     images/image.toml has no digest to check them against. ``playbooks/filter_plugins/images.py`` applies the same
     rule."""
     from longhaul.artifacts.image_contents import load

@@ -62,7 +62,7 @@ class HostAnswer:
 
     name: str
     site: str = ""
-    """Name of its site; empty for the site of `--gateway`, or the only one."""
+    """Name of its site; empty for the site of `--gateway`, or the only site."""
     gpus: int = 0
     host_key: str | None = None
 
@@ -90,7 +90,7 @@ class Places:
     """Sites, with the nodes in them."""
 
     clouds: tuple[CloudSite, ...]
-    """Sites in clouds. The first is the control plane's, on Azure."""
+    """Sites in clouds. The first site has the control plane, and is on Azure."""
     types: Mapping[str, MachineProperties]
     """Machine types that are not built in, by name."""
     pools: tuple[PoolAnswer, ...] = ()

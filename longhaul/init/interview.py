@@ -45,8 +45,8 @@ class Interview:
             print("Enter accepts the answer in [brackets]; Ctrl-C writes nothing.", file=sys.stderr)
 
     def check_flags(self, questions: Iterable[InterviewQuestion[Any]]) -> None:
-        """Check flags before the first question. Raise ``CommandError`` when one is wrong. When there is nobody to ask,
-        wrong flags are reported later, together with missing ones."""
+        """Check flags before the first question. Raise ``CommandError`` when a flag is wrong. When there is nobody to
+        ask, wrong flags are reported later, together with missing flags."""
         if self.ask is not None:
             for question in questions:
                 for text in self._flag(question):

@@ -127,7 +127,7 @@ def _named(
     asked: Iterable[PoolAnswer], given: Iterable[PoolAnswer], sites: Iterable[CloudSite]
 ) -> Iterator[PoolAnswer]:
     """Yield the pools, each with a name. A generated name begins with the cloud for a pool from single questions, and
-    with the site for any other."""
+    with the site for any other pool."""
     clouds = {site.region: site.cloud for site in sites}
     named = [pool.name for pool in given]
     for pool, place in [*((pool, clouds[pool.site]) for pool in asked), *((pool, pool.site) for pool in given)]:

@@ -73,8 +73,8 @@ def _needs(places: Places) -> Iterator[_Need]:
 
 
 def _spread(site: CloudSite, pools: Sequence[PoolAnswer]) -> int:
-    """Return the number of machines that, spread over all zones, would fill each zone as much as the fullest one. Pools
-    with zones of their own fill only those."""
+    """Return the number of machines that, spread over all zones, would fill each zone as much as the fullest zone.
+    Pools with zones of their own fill only these zones."""
     fixed = {zone: sum(-(-pool.max // len(pool.zones)) for pool in pools if zone in pool.zones) for zone in site.zones}
     return max(sum(pool.max for pool in pools), len(site.zones) * max(fixed.values()))
 
@@ -100,8 +100,8 @@ def host_room(prefix: int) -> int:
 
 
 def supernet_prefix(places: Places, *, most: int) -> int:
-    """Return the prefix length of the smallest range, at least a /``most``, that contains the sites' blocks one after
-    the other and a sixteenth that belongs to no site."""
+    """Return the prefix length of the smallest sufficient range that is at least a /``most``. The range contains the
+    sites' blocks one after the other, and a sixteenth of the range belongs to no site."""
     end = 0
     for prefix in prefixes(places).values():
         size = 2 ** (32 - prefix)

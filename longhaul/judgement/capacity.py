@@ -53,7 +53,8 @@ class CapacityRow:
 
 
 def compare(before: Environment | None, after: Environment) -> tuple[CapacityRow, ...]:
-    """Return a row for every pool and for every site's hosts, in the file's order, then for the removed ones."""
+    """Return a row for every pool and for every site's hosts, in the file's order, then for the removed pools and
+    hosts."""
     old = dict(_of(before)) if before is not None else {}
     new = dict(_of(after))
     return tuple(

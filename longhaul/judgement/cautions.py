@@ -1,5 +1,5 @@
-"""Cautions about the file (:mod:`components.model.loading.cautions`) as findings of a plan: new ones need care, earlier
-ones are only listed."""
+"""Cautions about the file (:mod:`components.model.loading.cautions`) as findings of a plan: new cautions need care,
+earlier cautions are only listed."""
 
 from __future__ import annotations
 

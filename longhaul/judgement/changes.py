@@ -81,7 +81,7 @@ class Change:
     new_outputs: Mapping[str, Any]
     """Outputs of the resource after the change; with ``--refresh``, as the cloud reports them."""
     custom: bool
-    """True when a provider makes the resource. A component only groups others."""
+    """True when a provider makes the resource. A component only groups other resources."""
     guarded: bool
     """True when a hook of the engine runs before the resource is deleted
     (``components/control_plane/replacement.py``)."""

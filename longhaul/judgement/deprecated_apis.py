@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 _SERIES = re.compile(r"apiserver_requested_deprecated_apis\{(?P<labels>[^}]*)\} (?P<value>\S+)")
-"""A line of the metric, which is 1 for each API that was requested since the server started (k8s.io/apiserver,
-pkg/endpoints/metrics; kubernetes.io, "Deprecated API Migration Guide")."""
+"""Pattern of a line of the metric. The metric is 1 for each API that was requested since the server started
+(k8s.io/apiserver, pkg/endpoints/metrics; kubernetes.io, "Deprecated API Migration Guide")."""
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 

@@ -76,7 +76,8 @@ class EnvironmentParts:
         return EnvironmentPart(site=site) if site else EnvironmentPart(site=LINKS)
 
     def in_order(self, parts: Iterable[EnvironmentPart]) -> list[EnvironmentPart]:
-        """Sort parts as a reader expects them: the environment, its sites, links, then what runs on the cluster."""
+        """Sort parts as a reader expects them: the environment, its sites, its links, then the objects on the
+        cluster."""
         order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS, ON_THE_CLUSTER))}
         return sorted(parts, key=lambda place: (order.get(place.site, len(order)), place.kind, _natural(place.part)))
 

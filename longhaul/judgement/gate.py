@@ -35,16 +35,16 @@ ONLY_OF_UP = ("--yes", "-y", "--json", "-j", "--continue-on-error", "--suppress-
 """Options of the engine's ``up`` that its ``preview`` lacks, or that this module passes itself."""
 
 NAMING = ("--replace", "--target-replace")
-"""Options that name a resource which the operator wants replaced."""
+"""Options that name a resource to replace, as the operator wants."""
 
 _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
-"""Makes the engine write events instead of one document (``pulumi preview --help``)."""
+"""Environment variable that makes the engine write events instead of one document (``pulumi preview --help``)."""
 
 
 def is_judged(engine: Engine, words: Sequence[str]) -> bool:
     """Return whether ``up`` is judged: the stack exists, the preview is not skipped, and no resource's creation is
-    pending. After a run that died half-way, ``up`` finishes that run first, since the state lacks what it was
-    creating."""
+    pending. After a run that died half-way, ``up`` finishes that run first, since the state lacks the resources that
+    the run was creating."""
     return not {SKIP, "-f"} & set(words) and not engine.is_new() and not pending_creates(engine)
 
 

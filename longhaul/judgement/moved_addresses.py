@@ -1,4 +1,4 @@
-"""Finds changed addresses that machines use, or by which others reach machines."""
+"""Finds changes of addresses that machines use, or at which machines are reached."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def moved_in_state(changes: Iterable[Change], *, places: EnvironmentParts, stayi
 
 
 def moved_in_files(before: Environment, after: Environment) -> Iterator[Moved]:
-    """Yield the ranges and addresses that differ between the earlier file and the present one."""
+    """Yield the ranges and addresses that differ between the earlier file and the present file."""
     old, new = plan(before), plan(after)
     pairs: dict[str, tuple[object, object]] = {
         "supernet": (old.supernet, new.supernet),

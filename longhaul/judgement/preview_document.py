@@ -28,7 +28,7 @@ class ResourceState(_PreviewPart):
     """State of a resource before or after the change (``ResourceV3``)."""
 
     custom: bool = False
-    """True when a provider makes the resource. Components only group others."""
+    """True when a provider makes the resource. Components only group other resources."""
     delete: bool = False
     """True when an earlier replacement left the resource to be deleted."""
     inputs: dict[str, Any] = Field(default_factory=dict)

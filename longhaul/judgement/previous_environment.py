@@ -141,7 +141,8 @@ def _sizes(after: Environment, name: str, groups: list[Change], machine_type: st
 
 
 def _largest(type_: str, machine_type: str) -> int:
-    """Return the largest number of machines in a group whose maximum is not in the state; 0 when no cloud knows it."""
+    """Return the largest number of machines in a group whose maximum is not in the state; 0 when no cloud knows the
+    maximum."""
     limits = (cloud.groups.largest(type_, machine_type) for cloud in clouds().values())
     return next((most for most in limits if most is not None), 0)
 

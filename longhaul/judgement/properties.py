@@ -73,8 +73,8 @@ def _leaves(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def _labels(values: list[Any]) -> list[str]:
-    """Return labels for the elements of a list: their names, if these are unique, so that an inserted rule does not
-    relabel all later ones; otherwise their positions."""
+    """Return labels for the elements of a list: the elements' names if all of them are unique, otherwise the elements'
+    positions. With names, an inserted rule does not relabel all later rules."""
     names = [str(inner.get("name", inner.get("key", ""))) if isinstance(inner, Mapping) else "" for inner in values]
     return names if all(names) and len(set(names)) == len(names) else [str(at) for at in range(len(values))]
 
@@ -121,8 +121,8 @@ def _shown(value: Any, key: str) -> str:
 
 
 def _unseen(change: Change, paths: list[str]) -> Iterator[Property]:
-    """Yield differences that the provider reports although the inputs are equal: in secrets, which are masked, and in
-    changes that were made in the cloud itself."""
+    """Yield differences that the provider reports although the inputs are equal. Such a difference is in a secret,
+    which is masked, or was made in the cloud itself."""
     for reported, replaces in sorted(change.differing.items()):
         if reported.startswith("__") or _overlaps(reported, dict.fromkeys(paths, False)):
             continue
@@ -134,8 +134,8 @@ def _unseen(change: Change, paths: list[str]) -> Iterator[Property]:
 
 
 def _drift(state: Any, actual: Any, *, declared: Any) -> tuple[Any, Any]:
-    """Return the value in the state, and the new value: the cloud's, if it was read and differs, otherwise the declared
-    one."""
+    """Return the value in the state, and the new value: the cloud's value if it was read and differs, otherwise the
+    declared value."""
     return (state, declared) if state == actual or actual in (_MISSING, UNKNOWN) else (state, actual)
 
 

@@ -73,7 +73,8 @@ def _immutable_settings(case: Case) -> Iterator[PlanFinding]:
 
 
 def _settings(case: Case) -> Iterator[tuple[Settings, Settings]]:
-    """Yield pairs of immutable settings: the recorded and the new ones, or without a state those of the two files."""
+    """Yield pairs of immutable settings: the recorded and the new settings, or without a state the settings of the two
+    files."""
     if case.stateless and case.base is not None:
         yield settings(case.base, plan(case.base)), settings(case.after, plan(case.after))
     for change in case.changes:

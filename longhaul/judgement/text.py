@@ -16,8 +16,8 @@ from longhaul.report.text import table, wrapped
 
 
 def to_json(plan: Plan) -> str:
-    """Render the whole plan. Names are those of :class:`longhaul.judgement.plan.Plan`, except ``capacity`` for ``rows``
-    and ``places`` for ``parts``."""
+    """Render the whole plan. Keys are the fields of :class:`longhaul.judgement.plan.Plan`, except ``capacity`` for
+    ``rows`` and ``places`` for ``parts``."""
     content: dict[str, Any] = asdict(plan)
     content["verdict"] = plan.word
     content["reasons"] = [_reason(finding) for finding in plan.reasons]

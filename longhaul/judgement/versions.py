@@ -45,7 +45,7 @@ def version_mismatches(case: Case) -> Iterator[PlanFinding]:
 
 
 def refused_upgrades(case: Case) -> Iterator[PlanFinding]:
-    """Yield a finding for each release whose running versions cannot be upgraded to the wanted one in one step."""
+    """Yield a finding for each release whose running versions cannot be upgraded to the wanted version in one step."""
     for release, running in _running(case):
         wanted = getattr(case.after.versions, release)
         refused = step_refused(release, running, wanted)
@@ -187,8 +187,8 @@ def _of_nodes(case: Case, what: str, wanted: str) -> PlanFinding:
 
 
 def _etcd_of(case: Case, kubernetes: str) -> str:
-    """Return a sentence when Kubernetes' recommended etcd has a later minor version than the environment's; otherwise
-    empty."""
+    """Return a sentence when Kubernetes' recommended etcd has a later minor version than the environment's etcd;
+    otherwise empty."""
     named, wanted = companion_versions(kubernetes).get("etcd"), case.after.versions.etcd
     if named is None or minor(wanted) >= minor(named):
         return ""
@@ -196,8 +196,8 @@ def _etcd_of(case: Case, kubernetes: str) -> str:
 
 
 def _running(case: Case) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return the releases, each with its running versions, as far as these are known. With a state each machine shows
-    its version, without one the earlier file does."""
+    """Return the releases, each with its running versions, as far as these are known. With a state, each machine shows
+    its version; without a state, the earlier file shows it."""
     if case.stateless:
         base = case.base
         return (

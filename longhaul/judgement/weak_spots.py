@@ -107,9 +107,9 @@ def _one_zone(site: str, zone: str) -> Risk:
 
 
 def _new(case: Case, site: str, risk: Risk) -> bool:
-    """Return whether the change introduces a risk. With an earlier file, compare the two files. Without one, look at
-    the changes of the site's gateway, tunnels or network. For a refused risk the state decides, if there is one: it
-    shows whether something is really made."""
+    """Return whether the change introduces a risk. With an earlier file, compare the two files. Without an earlier
+    file, look at the changes of the site's gateway, tunnels or network. For a refused risk the state decides, if there
+    is one: it shows whether something is really made."""
     if case.base is not None:
         known = {(name, other.reason, other.pool) for name, other in _risks(case.base)}
         new = (site, risk.reason, risk.pool) not in known

@@ -55,8 +55,8 @@ def _fewer_members(before: Environment, after: Environment, role: Role) -> Itera
 
 
 def _changed(before: Environment, after: Environment) -> Iterator[PlanFinding]:
-    """Yield the findings about the changed keys: those with known effects, one for keys with unknown effects, and one
-    for keys that interrupt nothing."""
+    """Yield the findings about the changed keys: the findings about known effects, one finding for all keys with
+    unknown effects, and one finding for all keys that interrupt nothing."""
     changed = file_changes(before, after)
     known = file_consequences(before, after, changed)
     yield from known.findings
@@ -87,8 +87,8 @@ def _changed(before: Environment, after: Environment) -> Iterator[PlanFinding]:
 
 
 def file_changes(before: Environment, after: Environment) -> tuple[Property, ...]:
-    """Return the keys that differ between two files of an environment. A section in only one of them is reported as a
-    whole. Defaults are filled in, so a missing key equals its default."""
+    """Return the keys that differ between two files of an environment. A section in only one of the files is reported
+    as a whole. Defaults are filled in, so a missing key equals its default."""
     return compare_documents(*_narrowed(_document(before), _document(after)))
 
 
@@ -98,8 +98,8 @@ def _document(environment: Environment) -> dict[str, Any]:
 
 
 def _narrowed(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return both documents in reduced form: one word for a section that the other lacks, and only the differing
-    elements of long lists."""
+    """Return both documents in reduced form. A section that the other document lacks becomes one word, and long lists
+    keep only their differing elements."""
     old, new = dict(before), dict(after)
     for key in old.keys() | new.keys():
         if key not in new and isinstance(old[key], Mapping):

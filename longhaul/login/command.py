@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Sign in like the client's own ``login``, with the environment's profile or one from a file."""
+    """Sign in like the client's own ``login``, with the environment's profile or a profile from a file."""
     from longhaul.cluster.profile import profile_and_folder
 
     profile, folder = profile_and_folder(invocation)

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Print the steps, ask, and run them; a repeated run continues an interrupted one."""
+    """Print the steps, ask, and run them; a repeated run continues an interrupted run."""
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)

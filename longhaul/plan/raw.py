@@ -49,7 +49,8 @@ def _shown(engines: Sequence[Engine], rest: Sequence[str]) -> Exit:
 
 
 def _counts(engines: Sequence[Engine], rest: Sequence[str], begun: float) -> Exit:
-    """Print one line: the counts of the environment's stack, and under ``objects`` those of the cluster objects."""
+    """Print one line: the counts of the environment's stack, and under ``objects`` the counts of the cluster objects'
+    stack."""
     digests = []
     for engine in engines:
         counts = _counted(engine, rest)

@@ -1,4 +1,4 @@
-"""Checks whether a price book is sufficient for an environment: finds missing prices and old ones."""
+"""Checks whether a price book is sufficient for an environment: finds missing and old prices."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Gathered:
     book: PriceBook
     read: list[Key] = field(default_factory=list)
     kept: list[Key] = field(default_factory=list)
-    """Prices that were not asked for: the user's own, or those read today."""
+    """Prices that were not asked for: the user's own prices, and prices that were read today."""
     missing: dict[Key, str] = field(default_factory=dict)
     """Prices that no source has, each with the reason."""
     failed: dict[str, str] = field(default_factory=dict)

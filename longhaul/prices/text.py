@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def gathered_text(result: Gathered, *, to: Path) -> str:
-    """Return text about the prices that were read, those that were not, and why."""
+    """Return text about the prices that were read, and about the prices that were not read, with the reasons."""
     lines = [f"{to}: {len(result.read)} prices read, {len(result.kept)} kept as they were"]
     if result.missing:
         lines.append("not found:")

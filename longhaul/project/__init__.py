@@ -1,1 +1,2 @@
-"""The project that a command works on: its checkout, its environments and files, and the lab that stands for one."""
+"""The project that a command works on: its checkout, its environments and files, and the lab that stands for an
+environment."""

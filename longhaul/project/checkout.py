@@ -108,7 +108,7 @@ def _meant(env: str, known: Sequence[str]) -> str:
 
 
 def find_project(given: str | None) -> Project:
-    """Return the project in ``given``, or the first one in the current directory or above."""
+    """Return the project in ``given``, or else the nearest project in the current directory or above."""
     if given is not None:
         root = Path(given).resolve()
         if not (root / PROJECT_FILE).is_file():

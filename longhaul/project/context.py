@@ -25,7 +25,7 @@ class Context:
     project: Project
     env: str
     lab: Lab | None
-    """The lab that simulates the environment's clouds, up or down; None without one."""
+    """The lab that simulates the environment's clouds, up or down; None without a lab."""
 
     @property
     def lab_with_port(self) -> Lab | None:

@@ -18,8 +18,8 @@ PLACEHOLDER = "not decrypted for this preview"
 
 
 def encryption(path: Path) -> dict[str, str]:
-    """Return a stack file's settings for the encryption of secrets; empty without such a file. A file that replaces it
-    must keep them, or the state's secrets are lost."""
+    """Return a stack file's settings for the encryption of secrets; empty without such a file. A file that replaces the
+    stack file must keep these settings, or the state's secrets are lost."""
     from components.model import ConfigurationError
     from components.model.loading.document import read_document
 

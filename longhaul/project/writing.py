@@ -46,7 +46,7 @@ def write(stacks: Path, texts: Mapping[str, str], *, stack: str, force: bool) ->
 
 
 def _move(folder: Path, stacks: Path, names: Sequence[str]) -> None:
-    """Move each file to its place. When one cannot be placed, remove the new ones again."""
+    """Move each file to its place. When a file cannot be placed, remove the new files again."""
     new: list[Path] = []
     try:
         for name in names:

@@ -65,7 +65,7 @@ def join_map(environ: Mapping[str, str], *, token: str) -> dict[str, dict[str, A
 
 
 def kubectl(environ: Mapping[str, str]) -> str:
-    """Return the path of kubectl: the pinned one, or the first on ``PATH``."""
+    """Return the path of the pinned kubectl, or else of the first kubectl on ``PATH``."""
     folder = pinned_tools()
     if folder is not None and os.access(folder / "kubectl", os.X_OK):
         return str(folder / "kubectl")

@@ -1,7 +1,7 @@
 """Ansible's inventory of an environment: every on-prem gateway and bare-metal host, and how to reach each. Pure.
 
 The format is Ansible's (docs.ansible.com, "Developing dynamic inventory"). A gateway is reached by its public address,
-since it must be set up before any tunnel exists; a node by its address in the plan.
+since it must be set up before any tunnel exists; a host is reached by its address in the plan.
 """
 
 from __future__ import annotations

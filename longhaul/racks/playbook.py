@@ -76,8 +76,8 @@ def run_playbook(
 def _kubeconfig(
     stack: ExitStack, where: Context, environment: Environment, environ: Mapping[str, str], *, master: bool
 ) -> str:
-    """Return the path of a kubeconfig; empty when the vault returns no identity, since some playbooks do not need
-    one."""
+    """Return the path of a kubeconfig; empty when the vault returns no identity, since some playbooks need no
+    kubeconfig."""
     try:
         return str(stack.enter_context(kubeconfig_file(where, environment, environ, master=master)))
     except CommandError as error:

@@ -82,7 +82,7 @@ def roll(
     limited: bool,
 ) -> HostResults:
     """Run Ansible on the machines batch by batch, until all are done, the budget is used up, or somebody interrupts.
-    ``limited`` means that the machines are only some of the environment's."""
+    ``limited`` means that the environment has further machines."""
     account = HostResults()
     variables = {**environ, IMPATIENT: "yes"}
     for number, turn in enumerate(turns):

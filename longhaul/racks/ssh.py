@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 USER = "LONGHAUL_SSH_USER"
-"""Environment variable with the account on the racks' machines: root, or one that may use sudo without a password."""
+"""Environment variable with the account on the racks' machines: root, or an account that may use sudo without a
+password."""
 LONGEST = 75
-"""Maximum length of the path of the folder of sockets, characters: the rest of the 108 (unix(7)) is for the socket's
-name by Ansible and the suffix that ssh adds while it creates a socket."""
+"""Maximum length of the path of the folder of sockets, characters. A socket's path may have 108 bytes (unix(7)); the
+rest is for the name that Ansible gives to a socket, and for the suffix that ssh adds while it creates the socket."""
 IMPATIENT = "LONGHAUL_SSH_IMPATIENT"
 """Environment variable that is not empty when machines must answer now: they are neither booting nor behind a tunnel
 that is being set up."""

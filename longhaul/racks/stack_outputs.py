@@ -1,5 +1,5 @@
 """Outputs of the stack for the racks: the gateways' tunnels with their keys, and the cluster's authority. The engine is
-asked when a playbook needs them; they are stored only in memory."""
+asked when a playbook needs the outputs; the outputs are stored only in memory."""
 
 from __future__ import annotations
 

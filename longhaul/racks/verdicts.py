@@ -20,7 +20,7 @@ from longhaul.terminal.exits import Exit
 PREFLIGHT = "preflight"
 """Role that can refuse a machine."""
 WRONG_KEY = "Host key verification failed"
-"""OpenSSH's message when a machine's key differs from the pinned one (tested with 9.2)."""
+"""OpenSSH's message when a machine's key differs from the pinned key (tested with 9.2)."""
 
 
 class HostState(StrEnum):

@@ -22,7 +22,7 @@ LEAST = 16
 INDENT = "  "
 
 MANY = 40
-"""Number of machines above which a list shows only the unhealthy ones."""
+"""Number of machines above which a list shows only the unhealthy machines."""
 
 COLOURS: Mapping[Severity, str] = {
     Severity.OK: "\033[32m",

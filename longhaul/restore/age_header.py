@@ -1,4 +1,5 @@
-"""The header of a file that age encrypted: unwraps its file key with a private key, and wraps it for another recipient.
+"""Reads the header of a file that age encrypted: unwraps the file key with a private key, and wraps it for another
+recipient.
 
 So the owner of the private key can let a machine decrypt one file, while neither the private key nor the file's content
 leaves its place. The format is ``age-encryption.org/v1`` (C2SP, age.md), with recipients of type X25519 only.

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 HEAD = 4096
-"""Number of bytes that surely contain a header: one for eight recipients, the maximum of an environment, takes 900."""
+"""Number of bytes that surely contain a header: a header for eight recipients, the maximum of an environment, takes
+900."""
 
 
 @dataclass(frozen=True, kw_only=True)

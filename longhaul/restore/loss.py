@@ -65,8 +65,8 @@ def _newest(role: Role, backup: ListedBackup, observed: ObservedPlane) -> tuple[
 
 
 def revisions_lost(role: Role, backup: ListedBackup, observed: ObservedPlane, half: UnfinishedRestore) -> int | None:
-    """Return the number of revisions known to be lost; None when no member and no other backup is as new as this one,
-    or when a restored member has started, since it reports new revisions."""
+    """Return the number of revisions known to be lost. Return None when no member and no other backup is as new as
+    ``backup``, or when a restored member has started, since that member reports new revisions."""
     if any(member.at(half.id) >= Step.STARTED for member in observed.members[role]):
         return None
     _, newest = _newest(role, backup, observed)

@@ -36,7 +36,8 @@ class ObservedMember:
     backup: str = ""
     step: Step = Step.NONE
     noted: Step = Step.NONE
-    """Highest step that it ever reached. Its present step is lower if its new data was lost since."""
+    """Highest step that the member ever reached. The member's present step is lower if its new data has been lost
+    since."""
     made: str = ""
     """Id of the etcd cluster for which the restore made this member's data."""
     cluster: str = ""
@@ -66,8 +67,8 @@ class ObservedPlane:
     """The main etcd cluster's learner, if it exists and answers."""
 
     def alive(self, role: Role, id_: str) -> bool:
-        """Return whether the etcd cluster that the restore made has a quorum. Its members without a record of the
-        restore are new, or have lost their data since, and join by themselves."""
+        """Return whether the etcd cluster that the restore made has a quorum. Members without a record of the restore
+        are new, or have lost their data since; they join that cluster by themselves."""
         made = {member.made for member in self.members[role] if member.made and member.at(id_) >= Step.STARTED}
         return any(member.quorum and member.cluster in made for member in self.members[role])
 
@@ -90,9 +91,9 @@ class ObservedPlane:
 
 
 def look(fleet: PlaceMachines, machines: Sequence[Machine]) -> ObservedPlane:
-    """Ask all machines of the control plane except VPN machines. Raise ``CommandError`` when one does not answer: it
-    might continue with old data, or with old state in memory. The learner need not answer: it serves no client, and
-    refuses to start with old data."""
+    """Ask all machines of the control plane except VPN machines. Raise ``CommandError`` when a machine does not answer:
+    that machine might continue with old data, or with old state in memory. The learner need not answer: it serves no
+    client, and refuses to start with old data."""
     asked = [machine.name for machine in machines if machine.role is not Role.VPN]
     replies = fleet.ask_all(dict.fromkeys(asked, "restore look"), limit_s=LOOK_S)
     aside = {learner.name for learner in learners(tuple(machines))}

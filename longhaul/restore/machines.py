@@ -48,7 +48,7 @@ class PlaceMachines:
         return answer
 
     def ask_all(self, words: Mapping[str, str], *, limit_s: float) -> dict[str, Answer | RefusedStepError]:
-        """Ask several machines in parallel, each with its own words, and return each one's answer.
+        """Ask several machines in parallel, each with its own words, and return each machine's answer.
 
         An interrupt ends the wait at once: threads are not waited for, and steps on the machines continue.
         """

@@ -1,4 +1,4 @@
-"""Prepares a restore: continues an unfinished one, or chooses a new one."""
+"""Prepares a restore: continues an unfinished restore, or chooses a new restore."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RestoreArguments:
     """The operator's options."""
 
     roles: Sequence[Role] = ()
-    """Etcd clusters to restore; empty for those whose quorum is lost."""
+    """Etcd clusters to restore; empty for the etcd clusters whose quorum is lost."""
     at: datetime | None = None
     names: Sequence[str] = ()
     although_healthy: bool = False
@@ -176,7 +176,7 @@ def _begun(
 def _not_the_last(
     backups: Mapping[Role, ListedBackup], listed: Sequence[ListedBackup], wanted: RestoreArguments
 ) -> Iterator[str]:
-    """Yield a note for each chosen backup when a later one has a lower revision."""
+    """Yield a note for each chosen backup when a later backup has a lower revision."""
     for role, mine in backups.items() if wanted.at is None else ():
         last = next((backup for backup in listed if backup.etcd == mine.etcd and not backup.flaw), mine)
         if mine.name not in wanted.names and last.revision < mine.revision:
@@ -188,7 +188,7 @@ def _not_the_last(
 
 
 def _newer(backups: Mapping[Role, ListedBackup], observed: ObservedPlane) -> Iterator[str]:
-    """Yield a note for each learner whose revision is higher than the backup's."""
+    """Yield a note for each learner whose revision is higher than the backup's revision."""
     backup = backups.get(Role.ETCD)
     for learner in observed.learners if backup else ():
         if backup and learner.revision > backup.revision:
@@ -214,7 +214,7 @@ def _too_large(backups: Mapping[Role, ListedBackup], environment: Environment) -
 
 
 def _given_up(half: UnfinishedRestore | None, observed: ObservedPlane, roles: Sequence[Role]) -> list[str]:
-    """Return a note for each unfinished restore that is given up for this one."""
+    """Return a note for each unfinished restore that is given up for the new restore."""
     left = {member.half_done: member.backup for role in roles for member in observed.members[role] if member.half_done}
     if half is not None:
         left.setdefault(half.id, ", ".join(cluster.backup for cluster in half.clusters.values()))

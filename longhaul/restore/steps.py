@@ -44,7 +44,7 @@ class Restoration:
     fleet: PlaceMachines
     book: RestoreRecords
     before: UnfinishedRestore | None
-    """Last restore in the vault when this one was prepared."""
+    """Last restore in the vault at the time when this restore was prepared."""
     say: Callable[[str], None]
     clusters: dict[Role, str] = field(default_factory=dict)
     """Ids of the new etcd clusters, hexadecimal."""
@@ -105,8 +105,8 @@ class Restoration:
             self._ask_learners(words, "not stopped")
 
     def _ask_learners(self, words: Mapping[str, str], what: str) -> dict[str, Answer]:
-        """Ask learners, and print which refuse. Those are skipped: learners serve no client, and the new etcd cluster
-        refuses their old data."""
+        """Ask learners, and print which of them refuse. Learners that refuse are skipped: learners serve no client, and
+        the new etcd cluster refuses their old data."""
         replies = self.fleet.ask_all(words, limit_s=STOP_S)
         for name, reply in replies.items():
             if isinstance(reply, RefusedStepError):

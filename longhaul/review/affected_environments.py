@@ -23,8 +23,8 @@ SHARED = (
 
 
 Side = Mapping[str, str | None]
-"""Environments on one side of a change, each with the path of the hosts file that its stack file names; None without
-one."""
+"""Environments on one side of a change, each with the path of the hosts file that its stack file names; None without a
+hosts file."""
 
 
 @dataclass(frozen=True, kw_only=True)

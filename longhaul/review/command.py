@@ -81,8 +81,8 @@ def _review(invocation: Invocation) -> Review:
 
 
 def _from_fork(environ: Mapping[str, str]) -> bool:
-    """Return whether this is a job of GitHub Actions for a pull request whose branch is in another repository, or in
-    one that no longer exists (docs.github.com, "Variables reference" and "Webhook events and payloads",
+    """Return whether this is a job of GitHub Actions for a pull request whose branch is in another repository, or in a
+    repository that no longer exists (docs.github.com, "Variables reference" and "Webhook events and payloads",
     ``pull_request``). Raise ``CommandError`` when the job's event cannot be read."""
     path = environ.get("GITHUB_EVENT_PATH")
     if not path:

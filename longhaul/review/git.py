@@ -34,7 +34,7 @@ class Repository:
 
     def changed(self, commit: str) -> tuple[str, ...]:
         """Return the paths below ``root`` that differ between ``commit`` and the work tree, sorted. Uncommitted changes
-        count, because they are validated and planned as well. A rename gives the old path and the new one."""
+        count, because they are validated and planned as well. A rename gives the old path and the new path."""
         differ = self._asked("diff", "--name-only", "--no-renames", "--relative", "-z", commit, "--")
         new = self._asked("ls-files", "--others", "--exclude-standard", "-z")
         return tuple(sorted({name for name in (differ + new).split("\0") if name}))

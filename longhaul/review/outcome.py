@@ -58,7 +58,7 @@ class EnvironmentReview(_ReviewPart):
     reason: str
     """Reason for the outcome, in one line."""
     report: str = ""
-    """Problems, line by line: those that validation found, or the output of a plan that failed."""
+    """Problems that validation found, a line each, or the output of a plan that failed."""
     plan: str = ""
     """The plan, in Markdown."""
 

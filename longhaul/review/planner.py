@@ -60,7 +60,7 @@ class Planned:
     summary: Summary
     markdown: str
     has_state: bool
-    """True when there was a stack to compare with. Without one, everything is new."""
+    """True when there was a stack to compare with. Without a stack, everything is new."""
 
 
 class Planner(Protocol):

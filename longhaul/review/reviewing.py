@@ -110,7 +110,7 @@ def _drifted(env: str, planned: Planned) -> EnvironmentReview:
 
 
 def _summary_line(summary: Summary) -> str:
-    """Return the gravest finding, the number of further ones, and the numbers of resources by action."""
+    """Return the gravest finding, the number of further findings, and the numbers of resources by action."""
     counts = _counted(summary) or "nothing changes"
     reasons = [reason for reason in (*summary.reasons, *summary.policy) if reason.level is summary.verdict]
     if summary.verdict in (ReviewOutcome.SAFE, ReviewOutcome.NEW) or not reasons:
@@ -162,7 +162,8 @@ def _base_file(repository: Repository, commit: str, env: str, *, before: Side, f
 
 
 def _text(path: Path) -> str:
-    """Return the text of an environment's file; empty when it is not a text file, which its own entry reports."""
+    """Return the text of an environment's file; empty when it is not a text file, which the environment's own entry
+    reports."""
     from components.model.loading.document import read_source
     from components.model.loading.errors import ConfigurationError
 

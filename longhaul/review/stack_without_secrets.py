@@ -40,7 +40,7 @@ class SealedProject:
     project: Project
     environ: Mapping[str, str]
     has_state: bool
-    """True when there is a stack to compare with. Without one, the preview is of a new environment."""
+    """True when there is a stack to compare with. Without a stack, the preview is of a new environment."""
     backend: str
     """URL of the temporary backend. It has no meaning for people, so it must not be shown."""
 
@@ -85,7 +85,7 @@ def _project(project: Project, root: Path, *, env: str) -> Project:
     """Copy the project's program and environments, without the keys about the encryption of their secrets.
 
     Links stay links: their targets are not copied, since they may be endless. Unreadable files of other environments
-    are left out, so that they fail no plan but their own.
+    are left out, so that they make only their own environments' plans fail.
     """
     root.mkdir(parents=True)
     definition = {key: value for key, value in project.definition().items() if key != "backend"}

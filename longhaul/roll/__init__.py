@@ -1,1 +1,1 @@
-"""Rolls of pools: machines are replaced by new ones from the pool's group, without ending running work."""
+"""Rolls of pools: machines are replaced by new machines from the pool's group, without ending running work."""

@@ -65,7 +65,7 @@ class RollReport:
     replaced: int
     """Number of machines whose replacement this run has finished or begun."""
     stopped: str = ""
-    """Reason why it ended early; empty when it was complete."""
+    """Reason why the roll ended early; empty when the roll was complete."""
     interrupted: bool = False
 
     @property

@@ -37,8 +37,8 @@ class HostPins:
         return ", ".join([*pins, *(branches if self.drivers else ())])
 
     def outdated(self, node: Object) -> list[str]:
-        """Return the programs of a node whose version is not the pinned one. A driver does not count when the node has
-        not reported it (the GPUs' own preflight handles that), or when no branch is pinned for the node's operating
+        """Return the programs of a node whose version is not the pinned version. A driver does not count when the node
+        has not reported it (the GPUs' own preflight handles that), or when no branch is pinned for the node's operating
         system."""
         there = versions(node)
         differing = [f"{name} {there.get(name)}" for name, pin in self.programs.items() if there.get(name) != pin]

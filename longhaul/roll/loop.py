@@ -1,7 +1,7 @@
 """The roll itself: look, decide, act, and repeat, until nothing is left to do.
 
-It stores nothing that another run would need. Begun steps are recorded on Nodes and in the cloud, and each step may be
-repeated. Only durations are counted anew by each run.
+The roll stores nothing that another run would need. Begun steps are recorded on Nodes and in the cloud, and each step
+may be repeated. Only durations are counted anew by each run.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Roll:
                 self._say(RollEventKind.READY, observed, "is in service")
 
     def _judge(self, view: View) -> None:
-        """Give up machines that take too long, and stop when these are too many."""
+        """Give up machines that take too long, and stop when too many machines have failed."""
         waited: dict[tuple[str, str], tuple[ObservedMachine | None, str]] = {
             (observed.machine.id, what): (observed, reason) for observed, what, reason in self._awaited(view)
         }
@@ -193,7 +193,7 @@ class Roll:
                 yield observed, "empty", f"it is not empty: {blocked or 'its pods have not ended'}"
 
     def _try(self, step: RollStep, view: View) -> None:
-        """Run a step. A transient failure is retried by the next pass; any other makes the machine fail."""
+        """Run a step. A transient failure is retried by the next pass; any other failure makes the machine fail."""
         try:
             self._do(step, view)
         except (ApiError, CloudError) as error:

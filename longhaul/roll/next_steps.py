@@ -1,9 +1,9 @@
 """Next steps of a roll, decided from the observed state alone. Pure.
 
-Old machines without work go first. Then machines with work are cordoned and wait. Together with machines that are being
-replaced, they never exceed the number that may be out of service, so that the rest of the pool continues to take work.
-A machine that becomes free meanwhile need not wait for them. A waiting machine that is released comes before a free
-one, since its checkpoint ages.
+Old machines without work go first. Then machines with work are cordoned and wait. Waiting machines and machines that
+are being replaced together never exceed the number that may be out of service, so that the rest of the pool continues
+to take work. A machine that becomes free does not wait for the waiting machines. A waiting machine that is released
+comes before a free machine, since the checkpoint of its work ages.
 """
 
 from __future__ import annotations

@@ -21,8 +21,9 @@ from longhaul.rotate.servers import distribute, outdated_machines
 from longhaul.vault.rotation import RotationVault
 
 RELOAD = timedelta(seconds=90)
-"""Time in which Kubernetes' programs load a changed certificate or client authority: they look once a minute, and when
-the file system reports a change (k8s.io/apiserver 0.36, dynamiccertificates, ``FileRefreshDuration``)."""
+"""Time in which Kubernetes' programs load a changed certificate or client authority: they look at the file once a
+minute, and when the file system reports a change (k8s.io/apiserver 0.36, dynamiccertificates,
+``FileRefreshDuration``)."""
 
 RELOAD_SERVERS = timedelta(seconds=330)
 """Time in which Kubernetes' programs load a changed authority of servers, such as kubelets (client-go 0.36,
@@ -38,7 +39,7 @@ class RotationTimes:
     """Longest validity of the authority's certificates that machines or people hold, and that the vault does not
     reissue."""
     signed: str
-    """Description of these certificates."""
+    """Description of the certificates with the validity ``life``."""
 
 
 TIMES = {
@@ -105,7 +106,7 @@ class AuthorityRotation(ServerSubject):
         return TIMES[self.authority.name].signed
 
     def prepare(self) -> None:
-        """Make the new authority. It has the former one's name; their keys distinguish them."""
+        """Make the new authority. It has the name of the former authority; the keys distinguish the two."""
         if self._pair(self._next) is None:
             name, days = self.authority.common_name, self.authority.days
             self._keep(self._next, issuing.new_authority(common_name=name, days=days, key=issuing.new_key()))
@@ -115,7 +116,7 @@ class AuthorityRotation(ServerSubject):
         self._believe(*issuing.certificates_in(self.vault.get(self.authority.trust_secret)), self._new().certificate)
 
     def use(self) -> None:
-        """Make the new authority sign, and reissue every certificate in the vault that the former one signed."""
+        """Make the new authority sign, and reissue every certificate in the vault that the former authority signed."""
         new = self._new()
         if self._pair(self.authority.secret) != new:
             self._keep(self.authority.secret, new)

@@ -41,7 +41,7 @@ class Rotation:
     """Returns whether this run still holds the lock."""
 
     def run(self) -> EncryptionKeys:
-        """Run every phase from the one that the vault records, and return the keys in use."""
+        """Run every phase from the phase that the vault records, and return the keys in use."""
         keys = self.record.keys()
         if keys.phase is RotationPhase.STEADY and (behind := self._behind(keys)):
             # The last run was killed at its end: another new key would be another rotation, which nobody requested.

@@ -18,7 +18,7 @@ from longhaul.rotate.servers import digests
 from longhaul.terminal.exits import CommandError
 
 PATIENCE = timedelta(minutes=15)
-"""Longest wait for nodes. They look about every five minutes (longhaul-authorities.timer)."""
+"""Longest wait for nodes. Nodes look for changed authorities about every five minutes (longhaul-authorities.timer)."""
 FIRST_WORD = timedelta(minutes=8)
 """Time after its registration in which a Node must report its trusted authorities: two looks."""
 LOOK_S = 10.0
@@ -105,7 +105,7 @@ class Followers:
             self._await_started(f"{DEPLOYMENTS}/{deployment['metadata']['name']}")
 
     def _await_started(self, path: str) -> None:
-        """Return once no pod of a Deployment predates its last change. Raise ``CommandError`` when one stays."""
+        """Return once no pod of a Deployment predates its last change. Raise ``CommandError`` when an old pod stays."""
         deadline = self.clock() + PATIENCE
         while (deployment := self.api.find(path)) is not None and not _is_rolled_out(deployment):
             if self.clock() >= deadline:

@@ -84,15 +84,16 @@ class RotationSubject(Protocol):
         machine that does not."""
 
     def distribute_further(self) -> None:
-        """Have clients outside the control plane trust the vault's keys. Raise ``CommandError`` when one does not."""
+        """Have clients outside the control plane trust the vault's keys. Raise ``CommandError`` when a client does
+        not."""
 
     def ask_again(self) -> None:
         """Check the clients of :meth:`distribute_further` again, just before the new key signs: some may have been
-        rebuilt since. Raise ``CommandError`` when one does not trust the keys."""
+        rebuilt since. Raise ``CommandError`` when a client does not trust the keys."""
 
     def outdated_machines(self) -> tuple[str, ...]:
-        """Return the machines that do not know yet that the rotation is over. Raise ``CommandError`` for the first that
-        does not answer."""
+        """Return the machines that do not know yet that the rotation is over. Raise ``CommandError`` for the first
+        machine that does not answer."""
 
     def end(self) -> None:
         """Remove what only the rotation needed."""
@@ -131,8 +132,8 @@ class Overlap:
     sleep: Callable[[float], None] = time.sleep
 
     def run(self, *, now: bool = False) -> RotationProgress:
-        """Run the phases from the one that the vault records, and return the progress. With ``now``, do not wait until
-        what the former key has signed expires."""
+        """Run the phases from the phase that the vault records, and return the progress. With ``now``, do not wait for
+        the expiry of what the former key has signed."""
         standing = self.record.of(self.subject.name)
         if standing.phase is RotationPhase.STEADY and (behind := self.subject.outdated_machines()):
             # The last run was killed at its end: another new key would be another rotation, which nobody requested.
@@ -179,7 +180,8 @@ class Overlap:
         return self._until(RotationPhase.TRUST, self.subject.copy_lifetime)
 
     def _learnt(self, standing: RotationProgress, *, now: bool) -> bool:
-        """Return whether no old copy of the trusted keys is left, or the caller does not want to wait for that."""
+        """Return whether no old copy of the trusted keys is left. With ``now``, return True without waiting for
+        that."""
         until = standing.until or self.clock()
         if now:
             return True
@@ -209,7 +211,8 @@ class Overlap:
         return standing
 
     def _over(self, standing: RotationProgress, *, now: bool) -> bool:
-        """Return whether nothing signed by the former key is left, or the caller does not want to wait for that."""
+        """Return whether nothing signed by the former key is left. With ``now``, return True without waiting for
+        that."""
         until = standing.until or self.clock()
         if now:
             self._wait(until - self.subject.signed_lifetime, "all programs present what the new key has signed")

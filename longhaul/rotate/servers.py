@@ -48,8 +48,8 @@ def distribute(vault: RotationVault, secrets: Callable[[str], bool], *, tell: Ca
 
 def outdated_machines(vault: RotationVault, name: str, secrets: Callable[[str], bool]) -> tuple[str, ...]:
     """Return the API servers that still know the rotation ``name``, and the machines whose programs use older secrets
-    than the machine has. Raise ``CommandError`` for the first that does not answer: no rotation begins while a machine
-    is away."""
+    than the machine has. Raise ``CommandError`` for the first machine that does not answer: no rotation begins while a
+    machine is away."""
     names = []
     for machine in _holders(vault, secrets):
         answer = _ask(vault, machine, "longhaul-node credentials")
@@ -63,7 +63,7 @@ def _ask(vault: RotationVault, machine: Machine, script: str) -> MachineCredenti
 
 
 def _holders(vault: RotationVault, secrets: Callable[[str], bool]) -> tuple[Machine, ...]:
-    """Return the members and VPN machines with such secrets, then all API servers: those know every rotation."""
+    """Return the members and VPN machines with such secrets, then all API servers, which know every rotation."""
     machines = control_machines(vault.environment, plan(vault.environment))
     holders = [
         machine

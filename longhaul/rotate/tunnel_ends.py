@@ -53,7 +53,8 @@ def _depending(ends: Iterable[Mapping[str, Any]], urn: str) -> list[str]:
 
 
 def _has_key(resource: Mapping[str, Any]) -> bool:
-    """Return whether a tunnel's resource has a key. A connection has one; the address of its other end has none."""
+    """Return whether a tunnel's resource has a key. A connection has a key; the resource with the address of the
+    connection's other end has none."""
     properties = {**(resource.get("inputs") or {}), **(resource.get("outputs") or {})}
     return any(name.lower().endswith(("sharedkey", "shared_key")) for name in properties)
 

@@ -41,7 +41,7 @@ class TunnelEnds(Protocol):
     """Ends of all tunnels."""
 
     def tunnels(self) -> tuple[KeyedTunnel, ...]:
-        """Return the tunnels. Raise ``CommandError`` when one has no key in the state yet."""
+        """Return the tunnels. Raise ``CommandError`` when a tunnel has no key in the state yet."""
 
     def apply(self, resources: Iterable[str]) -> None:
         """Have the engine read keys again and change only these clouds' resources. Raise ``CommandError`` when that
@@ -49,7 +49,7 @@ class TunnelEnds(Protocol):
 
     def settle_gateways(self) -> None:
         """Have the gateways of racks use the keys in the state, and wait until each has a tunnel to each site. Raise
-        ``CommandError`` for those that do not."""
+        ``CommandError`` for the gateways that do not."""
 
 
 def _nothing(_secret: str) -> bool:
@@ -106,7 +106,7 @@ class TunnelRotation(ServerSubject):
             self.tell(f"{tunnel.secret}: both ends use the new key")
 
     def why_not_over(self, until: datetime) -> str:  # noqa: ARG002 - no end shows a former key any more
-        """Return nothing: established tunnels do not need the former key."""
+        """Return an empty text: established tunnels do not need the former key."""
         return ""
 
     def distrust(self) -> None:

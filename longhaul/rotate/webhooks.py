@@ -1,5 +1,5 @@
 """Authorities with which API servers check the webhooks of Kueue and JobSet, during a rotation of the API servers'
-authority, which also signs the webhooks' certificates."""
+authority. This authority also signs the webhooks' certificates."""
 
 from __future__ import annotations
 

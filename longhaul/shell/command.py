@@ -54,7 +54,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _of_a_pool(machine: str, environment: Environment) -> bool:
-    """Return whether the name may be a pool machine's, which its cloud chooses."""
+    """Return whether the name may belong to a pool's machine: the machine's cloud chooses its name."""
     from clouds.registry import cloud_of
     from components.model.sites.places import place_of
 

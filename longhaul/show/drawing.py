@@ -1,9 +1,9 @@
-"""Draws sites and links in characters: a column for each cloud, one for the on-premises sites, and a rail that connects
-the columns.
+"""Draws sites and links in characters: a column for each cloud, a column for the on-premises sites, and a rail that
+connects the columns.
 
 All sites are linked in pairs, so a line for each link would hide the structure: six sites have fifteen links. By
-default, all links inside a column are of one kind and all links between columns are of another, so one line represents
-all links of a kind. A link of another kind is named below the drawing.
+default, all links inside a column are of one kind and all links between columns are of another kind, so one line
+represents all links of a kind. A link of another kind is named below the drawing.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _drawn(kinds: Iterable[LinkKind]) -> LinkKind | None:
 
 
 def _exceptions(overview: Overview, across: LinkKind | None) -> Iterator[str]:
-    """Yield the links whose kind differs from their line's: the user's own circuits."""
+    """Yield the links whose kind differs from the kind of their line: the user's own circuits."""
     for link, (first, second) in _between(overview).items():
         drawn = across if first != second else _inside(overview, first)
         if link.kind is not drawn:

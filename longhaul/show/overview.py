@@ -151,7 +151,7 @@ class HostView:
     """Name of the machine and of its node."""
     address: IPv4Address
     pods: IPv4Network
-    """Range of its pods, which the site's routers route to it."""
+    """Range of the host's pods, which the site's routers route to the host."""
 
 
 @dataclass(frozen=True, kw_only=True)

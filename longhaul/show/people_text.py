@@ -1,4 +1,4 @@
-"""Renders people's rights: a section for people, and one for teams."""
+"""Renders people's rights: a section for people, and a section for teams."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _looked(report: BackupState) -> float:
 
 
 def _why(reports: Sequence[BackupState]) -> str:
-    """Return why there is no backup, or no newer one, from the member that looked last."""
+    """Return why there is no backup, or no newer backup, as the member that looked last reports it."""
     if not reports:
         return "no member reports any"
     last = max(reports, key=_looked)

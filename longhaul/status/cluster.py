@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 EVENTS = "/api/v1/namespaces/default/events"
 REFUSALS = (NODE_PROOF_REFUSED, NODE_REQUEST_DENIED)
 LATE = timedelta(seconds=12)
-"""Age of a node's lease from which its kubelet is late: it renews every ten seconds, a quarter of the lease's duration
-(kubernetes 1.36, pkg/kubelet/kubelet.go, ``nodeLeaseRenewIntervalFraction``)."""
+"""Age of a node's lease from which the node's kubelet is late: a kubelet renews the lease every ten seconds, a quarter
+of the lease's duration (kubernetes 1.36, pkg/kubelet/kubelet.go, ``nodeLeaseRenewIntervalFraction``)."""
 
 
 def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) -> ClusterView:

@@ -89,8 +89,8 @@ def _counted(environment: Environment, link: PlannedLink, status: LinkStatus, ob
 
 
 def _link(name: str, most: int, ends: Sequence[Sequence[TunnelView]], observed: Observed) -> LinkStatus:
-    """Judge a link of ``most`` tunnels. An end may report more: AWS makes two for each connection, even when the other
-    end has one."""
+    """Judge a link of ``most`` tunnels. An end may report more tunnels: AWS makes two tunnels for each connection, even
+    when the other end has one."""
     if not ends:
         message = "; ".join(observed.blind.values()) or "no cloud has it, and racks are not asked"
         return LinkStatus(name=name, verdict=StatusVerdict.UNKNOWN, reason=StatusReason.NOT_OBSERVED, message=message)

@@ -74,8 +74,8 @@ def _judge(
 
 
 def _carries(environment: Environment, site: str, observed: Observed) -> bool:
-    """Return whether the other ends of a site's tunnels report all of them up: then its gateways work, and are only
-    unreachable from here."""
+    """Return whether the other ends of a site's tunnels report that all tunnels are up: then the site's gateways work,
+    and are only unreachable from here."""
     mine = {link.name for link in links(environment) if site in (link.first, link.second)}
     ends = [view for view in observed.tunnels if view.link in mine]
     return bool(ends) and all(view.up for view in ends)

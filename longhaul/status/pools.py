@@ -39,11 +39,12 @@ class PoolStatus:
     wanted: int | None = None
     """Number of machines that its groups should have; None for hosts, and when the cloud did not report it."""
     machines: int | None = None
-    """Number of machines in its groups, without those that are being removed; None in the same cases as ``wanted``."""
+    """Number of machines in its groups, without machines that are being removed; None in the same cases as
+    ``wanted``."""
 
 
 def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatus, ...]:
-    """Judge every pool, and all hosts as one."""
+    """Judge every pool, and all hosts as one pool."""
     unjoined = judge_unjoined(environment, observed)
     statuses = [_pool(name, pool.min, observed, unjoined) for name, pool in environment.pools.items()]
     if environment.hosts:

@@ -41,7 +41,8 @@ def judge_rotations(env: str, observed: Observed) -> tuple[RotationStatus, ...]:
 
 
 def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
-    """Yield rotations with overlap, and those for which a machine's programs use older keys than the machine has."""
+    """Yield rotations with overlap, and rotations for which a machine's programs use older keys than the machine
+    has."""
     views = {name: answer.credentials for name, answer in observed.answers.items() if answer.credentials is not None}
     rotations = {name: view.rotations for name, view in views.items() if view.rotations is not None}
     names = {rotation for standings in rotations.values() for rotation in standings}
@@ -59,7 +60,7 @@ def _overlaps(env: str, observed: Observed) -> Iterator[RotationStatus]:
 
 def _followed(status: RotationStatus, observed: Observed) -> RotationStatus:
     """Return the rotation of the API servers' authority, with the nodes whose trusted authorities differ from the
-    servers'."""
+    servers' trusted authorities."""
     views = [answer.credentials for answer in observed.answers.values() if answer.credentials is not None]
     wanted = {view.authorities for view in views if view.role == Role.API}
     left = [node.name for node in observed.cluster.nodes if {node.authorities} != wanted]

@@ -96,7 +96,7 @@ class Status:
     pools: tuple[PoolStatus, ...]
     addons: tuple[AddonStatus, ...]
     rotations: tuple[RotationStatus, ...] = ()
-    """Unfinished rotations of keys, and those in which a machine lags behind."""
+    """Unfinished rotations of keys, and rotations in which a machine lags behind."""
     quarantine: tuple[QuarantineStatus, ...] = ()
     """Machines in quarantine that were not released, and an entry for the list when it cannot be read."""
 
@@ -238,8 +238,8 @@ def _way_back(environment: Environment, mine: Sequence[str], observed: Observed)
 
 
 def _member(name: str, observed: Observed) -> MemberStatus:
-    """Judge one member. It is healthy only when it reports so itself: its peers may still list a member that no longer
-    exists."""
+    """Judge one member. A member is healthy only if it reports so itself: the other members may still list a member
+    that no longer exists."""
     answer = observed.answers.get(name)
     if answer is None:
         reason, message = StatusReason.NOT_RUNNING, "its machine does not run"

@@ -1,4 +1,4 @@
-"""The confirmation before an operation that is irreversible or interrupts others."""
+"""The confirmation before an operation that is irreversible or interrupts other people."""
 
 from __future__ import annotations
 

@@ -49,12 +49,12 @@ class CommandError(Exception):
 
 
 def help_text(command: str | None = None) -> str:
-    """Return the exit codes for ``--help``: all, or those that ``command`` may return."""
+    """Return the exit codes for ``--help``: all codes, or the codes that ``command`` may return."""
     return "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in meanings(command).items())
 
 
 def meanings(command: str | None = None) -> dict[Exit, str]:
-    """Return the meaning of each code, for any command or for one."""
+    """Return the meaning of each code, for all commands or for ``command``."""
     if command is None:
         return dict(MEANINGS)
     by_code = {**MEANINGS, Exit.REFUSED: _REFUSALS.get(command, "")}

@@ -92,8 +92,8 @@ class Output:
 
 
 def _appended(log: Path) -> IO[bytes]:
-    """Open a log for appending, readable only by its owner; another run may have removed it. It has no buffer, which
-    would be written again at closing after the disk was full."""
+    """Open a log for appending, readable only by its owner; another run may have removed it. The file has no buffer:
+    after the disk was full, a buffer would be written again at closing."""
     return os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab", buffering=0)
 
 

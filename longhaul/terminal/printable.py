@@ -1,5 +1,5 @@
-"""Makes text from others, such as a node, a host or a cloud, safe for a terminal, which control characters could
-steer."""
+"""Makes text from nodes, hosts and clouds safe for a terminal: control characters in the text could steer the
+terminal."""
 
 from __future__ import annotations
 

@@ -16,9 +16,10 @@ from longhaul.terminal.output import Output, Streams
 TELL_S = 30.0
 """Shortest time between two lines about awaited operations, seconds."""
 SLOWING = 0.25
-"""Shortest time between two such lines, as a share of the program's running time: an hour has about twenty."""
+"""Shortest time between two lines about awaited operations, as a share of the program's running time: an hour has about
+twenty lines."""
 NAMED = 3
-"""Number of awaited operations that such a line names."""
+"""Number of awaited operations that a line names."""
 
 
 class ProgressAccount(Protocol):

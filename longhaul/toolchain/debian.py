@@ -53,8 +53,8 @@ def debootstrap(into: Path, *, of: OperatingSystem, packages: Iterable[str], log
 
 
 def download(base: Path, packages: Iterable[str], *, into: Path, log: Path, key: Path | None = None) -> None:
-    """Put the archives (.deb) of ``packages`` and of their dependencies into the folder ``into``, except those in the
-    system that :func:`debootstrap` made in ``base``. Archives must be signed with ``key``, or with the keys in
+    """Put the archives (.deb) of ``packages`` and of their dependencies into the folder ``into``, except packages in
+    the system that :func:`debootstrap` made in ``base``. Archives must be signed with ``key``, or with the keys in
     ``sources.list`` or this machine's apt.
 
     Use the host's apt, and write nowhere else. Raise :class:`SetupError` when that fails.

@@ -1,9 +1,10 @@
 """Checksums of provider plugins, for ``tools.toml``: only those on which two servers agree.
 
-One is GitHub, which computes the SHA-256 of every release file at its upload and returns it as the asset's ``digest``
-(docs.github.com, REST API, "Get a release by tag name"). The other is get.pulumi.com, whose file is downloaded and
-hashed. A plugin's release uploads the same files to both (pulumi/pulumi-aws, ``.github/workflows/publish.yml``). Its
-``…_checksums.txt`` is not used: it is the output of ``shasum`` without ``-a 256``, so SHA-1.
+The first server is GitHub, which computes the SHA-256 of every release file at its upload and returns it as the asset's
+``digest`` (docs.github.com, REST API, "Get a release by tag name"). The second is get.pulumi.com, whose file is
+downloaded and hashed. A plugin's release uploads the same files to both servers (pulumi/pulumi-aws,
+``.github/workflows/publish.yml``). Its ``…_checksums.txt`` is not used: it is the output of ``shasum`` without ``-a
+256``, so SHA-1.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _RELEASE_BYTES = 8 << 20
 
 
 def checksums(pin: Pin, version: str, *, downloader: Downloader) -> dict[str, str]:
-    """Return the SHA-256 of a plugin's archive by architecture. Raise :class:`SetupError` when a server does not answer
-    or the two do not agree."""
+    """Return the SHA-256 of a plugin's archive by architecture. Raise :class:`SetupError` when a server does not
+    answer, or when the two servers do not agree."""
     with tempfile.TemporaryDirectory(prefix="longhaul-plugins-") as folder:
         received = Path(folder) / "received"
         try:
@@ -53,7 +54,7 @@ def checksums(pin: Pin, version: str, *, downloader: Downloader) -> dict[str, st
 
 
 def write(path: Path, package: str, version: str, sums: Mapping[str, str]) -> None:
-    """Write a plugin's checksums into ``tools.toml``, and replace those of other versions. Idempotent."""
+    """Write a plugin's checksums into ``tools.toml``, and replace the checksums of other versions. Idempotent."""
     lines = "".join(f'sha256."{version}".{arch} = "{digest}"\n' for arch, digest in sums.items())
     head = rf'^\[plugin\.{re.escape(package)}\]\nrepository = "[^"\n]+"\n'
     text, count = re.subn(

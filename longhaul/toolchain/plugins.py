@@ -40,7 +40,7 @@ class Pin:
         return f"pulumi-resource-{self.package}-v{version}-linux-{arch}.tar.gz"
 
     def url(self, version: str, arch: str) -> str:
-        """Return the URL of an archive, the first of those that the engine itself tries (v3.250.0,
+        """Return the URL of an archive: the first URL that the engine itself tries (v3.250.0,
         ``sdk/go/common/workspace/plugins.go``)."""
         return f"https://github.com/{self.repository}/releases/download/v{version}/{self.archive(version, arch)}"
 
@@ -89,7 +89,7 @@ def pinned(package: str, *, pins: Mapping[str, Pin]) -> Pin:
 
 
 def install(pin: Pin, version: str, *, engine: Path, downloader: Downloader, progress: Progress) -> None:
-    """Install a plugin into the engine's home, and replace an existing one. Raise :class:`SetupError`, and install
+    """Install a plugin into the engine's home, and replace an existing plugin. Raise :class:`SetupError`, and install
     nothing, when the archive has no pinned checksum, cannot be downloaded or differs from the checksum."""
     arch = machine_arch()
     expected = pin.checksum(version, arch)

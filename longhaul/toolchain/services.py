@@ -1,8 +1,8 @@
 """Folder tree of the services on API servers' machines: folders of this checkout, and the locked Python packages that
 they need.
 
-It is built on the machine that bakes, for the baked machine's Python, so that no image needs pip and nothing is fetched
-at boot.
+The tree is built on the machine that bakes, for the baked machine's Python, so that no image needs pip and nothing is
+fetched at boot.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GROUP = "services"
 these packages."""
 
 _OF_AWS = ("autoscaling", "ec2", "sts")
-"""Services of AWS that are called. The descriptions of all others, two thirds of the size, are left out."""
+"""Services of AWS that are called. The descriptions of all other services, two thirds of the size, are left out."""
 
 _LAYOUT = 1
 """Version of the result. Raise it when the code below makes a different result from the same sources."""
@@ -52,7 +52,7 @@ def sources(root: Path | None = None) -> dict[str, str]:
 
 def requirements(root: Path | None = None) -> str:
     """Return the lock's lines for the packages that the services need, each with its checksums. Raise
-    :class:`SetupError` when one is not locked."""
+    :class:`SetupError` when a package is not locked."""
     root = root or repository()
     project = tomllib.loads((root / _PROJECT).read_text(encoding="utf-8"))
     wanted = set(project["dependency-groups"][GROUP])

@@ -42,9 +42,9 @@ class Binary:
     """True when the package is a test program, which ``go test`` builds."""
     cgo: bool = False
     """True when the build uses a C compiler. The binary then needs the C library that it was built with, or a newer
-    one."""
+    library."""
     check: tuple[str, ...] = ()
-    """Arguments that make it print its version."""
+    """Arguments that make the binary print its version."""
     answer: str = ""
 
 
@@ -100,7 +100,7 @@ class Spec:
 
     def select(self, names: Iterable[str]) -> tuple[Tool, ...]:
         """Return the tools that ``names`` (of tools, binaries or releases) select, each once. Without names, return all
-        except those on demand."""
+        tools except the tools on demand."""
         wanted = list(names)
         if not wanted:
             return tuple(tool for tool in self.tools if not tool.on_demand)
@@ -128,7 +128,7 @@ def machine_arch() -> str:
 
 def load(path: Path | None = None, *, versions: Mapping[str, str] | None = None) -> Spec:
     """Read ``tools.toml``; ``tools/`` is beside it. ``versions`` chooses, by release, a version other than the default.
-    Raise :class:`SetupError` when the file is invalid, or does not pin such a version."""
+    Raise :class:`SetupError` when the file is invalid, or does not pin a chosen version."""
     chosen = versions or {}
     path = path or repository() / "tools.toml"
     try:

@@ -34,9 +34,9 @@ def ensure(
 ) -> dict[str, Path]:
     """Make sure that the named tools are cached, and return the path of each of their binaries by name.
 
-    Names may be of tools, binaries or releases; without any, all tools are meant except those on demand. A cached tool
-    needs no network and no compiler. ``install_go`` and ``install_c`` are called when a compiler of that language is
-    needed and the machine has none. Raise :class:`SetupError` when a tool cannot be fetched or built.
+    Names may be of tools, binaries or releases; without names, all tools are meant except the tools on demand. A cached
+    tool needs no network and no compiler. ``install_go`` and ``install_c`` are called when a compiler of that language
+    is needed and the machine has none. Raise :class:`SetupError` when a tool cannot be fetched or built.
     """
     spec = spec or load()
     maker = _ToolMaker(spec=spec, log_dir=log_dir, progress=progress, install_go=install_go, install_c=install_c)

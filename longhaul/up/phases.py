@@ -1,5 +1,5 @@
-"""The phases of ``longhaul up``: the infrastructure first, then hosts and objects side by side. These two need each
-other: nodes need the permission to join, DNS needs nodes to run on."""
+"""The phases of ``longhaul up``: the infrastructure first, then hosts and objects side by side. Hosts and objects need
+each other: nodes need the permission to join, and DNS needs nodes to run on."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ WITH_ENGINE = (Phase.INFRASTRUCTURE, Phase.OBJECTS)
 
 @dataclass(frozen=True, kw_only=True)
 class UpJob:
-    """One run of ``up``. Each phase gets all of it, in whichever process it runs, so that no option can be lost."""
+    """One run of ``up``. Each phase gets the whole job, in whichever process the phase runs, so that no option can be
+    lost."""
 
     where: Context
     environment: Environment

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 READY_S = 30
-"""Seconds that a machine gets to become ready again, before the next one is asked."""
+"""Seconds that a machine gets to become ready again, before the next machine is asked."""
 FETCH = f"systemctl start longhaul-secrets-refresh.service && longhaul-node ready --wait {READY_S}"
 """Command with which a machine fetches its secrets. Programs read a changed certificate by themselves; programs that
 have to restart because of another secret are back before the next machine's turn."""

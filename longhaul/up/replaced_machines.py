@@ -15,8 +15,8 @@ URN = "**{type}::{machine}"
 
 
 def replacing(environment: Environment, machines: Sequence[str]) -> tuple[str, ...]:
-    """Return the engine's options that replace ``machines``. Raise ``CommandError`` when one is not a machine of the
-    control plane."""
+    """Return the engine's options that replace ``machines``. Raise ``CommandError`` when a name is not that of a
+    machine of the control plane."""
     from clouds.base.resource_types import ResourceKind
     from clouds.registry import cloud_of
     from components.model import control_machines, plan

@@ -1,5 +1,5 @@
-"""Encryption keys in the environment's vault: those in use, whose order shows the progress of a rotation, and former
-ones."""
+"""Encryption keys in the environment's vault: the keys in use, whose order shows the progress of a rotation, and the
+former keys."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EncryptionVault(RotationVault):
         return () if text is None else _parsed(RETIRED_KEYS, text).keys
 
     def retire(self, keys: Iterable[Key]) -> None:
-        """Add keys to the former ones."""
+        """Add keys to the former keys."""
         known = self.retired()
         more = tuple(key for key in keys if key not in known)
         if more:

@@ -50,8 +50,8 @@ class QuarantineVault(VaultRecord):
 
 
 def record_of(environment: Environment) -> QuarantineVault:
-    """Return the record of an environment. Raise ``CommandError`` when its control plane's cloud has no vault for
-    it."""
+    """Return the record of an environment. Raise ``CommandError`` when the control plane's cloud does not support
+    quarantine yet."""
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:

@@ -69,7 +69,7 @@ class RestoreRecords:
     environment: Environment
 
     def last(self) -> UnfinishedRestore | None:
-        """Return the last restore, done or not; None without one."""
+        """Return the last restore, done or not; None without a restore."""
         text = self._get(SECRET)
         if text is None:
             return None

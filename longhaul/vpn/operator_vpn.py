@@ -1,5 +1,5 @@
 """Admission of an operator to the laptops' VPN from the environment's vault, even before anybody can sign in, and while
-no API server answers. Read access to the authority's key decides who gets one (docs/vpn.md)."""
+no API server answers. Read access to the authority's key decides who gets an admission (docs/vpn.md)."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _since(moment: datetime | None, now: datetime) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> list[str]:
-    """Return aligned columns; nothing without rows. Cells are escaped, so that text from others cannot forge a row."""
+    """Return aligned columns; nothing without rows. Cells are escaped, so that foreign text cannot forge a row."""
     lines = [tuple(map(one_line, row)) for row in rows]
     if not lines:
         return []

@@ -31,7 +31,7 @@ def pending_job(item: Object) -> PendingJob:
 
 
 def _asked(status: Object) -> dict[str, int]:
-    """Return the amounts of a job: those reserved for it, or else those that it requests."""
+    """Return the amounts that are reserved for a job, or else the amounts that the job requests."""
     assigned = (status.get("admission") or {}).get("podSetAssignments") or ()
     parts = [assignment.get("resourceUsage") for assignment in assigned]
     parts = parts or [resource_request.get("resources") for resource_request in status.get("resourceRequests") or ()]

@@ -28,8 +28,8 @@ class NotAdmittedError(CommandError):
 
 def admission(vpn: ProfileVpn, *, token: str, request: str) -> Admission:
     """Return the admission from the first endpoint that answers. Raise ``NotAdmittedError`` or ``CommandError`` when an
-    endpoint refuses, since the others would refuse too. Raise ``CommandError`` with ``UNREACHABLE`` when no endpoint
-    gives a valid answer."""
+    endpoint refuses, since the other endpoints would refuse too. Raise ``CommandError`` with ``UNREACHABLE`` when no
+    endpoint gives a valid answer."""
     if len(token) > MOST_TOKEN:
         raise CommandError(
             f"your token has {len(token) // 1024} KiB, and VPN machines take {MOST_TOKEN // 1024}: your company puts "

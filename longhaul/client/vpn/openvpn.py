@@ -30,7 +30,8 @@ def program() -> str:
 
 def reading_signal(openvpn: str) -> str:
     """Return the signal at which OpenVPN reads its certificate again (openvpn(8), "SIGNALS"): ``SIGUSR1``, which keeps
-    the device; from 2.7 on ``SIGHUP``, which does not. Raise ``CommandError`` when the version is too old."""
+    the device, or from 2.7 on ``SIGHUP``, which does not keep it. Raise ``CommandError`` when the version is too
+    old."""
     output = subprocess.run([openvpn, "--version"], capture_output=True, text=True, check=False).stdout
     match = re.match(r"OpenVPN (\d+)\.(\d+)", output)
     version = (int(match[1]), int(match[2])) if match else (0, 0)
@@ -40,8 +41,8 @@ def reading_signal(openvpn: str) -> str:
 
 
 def start(openvpn: str, settings: Sequence[str], *, socket: Path, log: Path) -> subprocess.Popen[bytes]:
-    """Start OpenVPN as root with the arguments in ``settings``; it connects to ``socket``. It runs in the terminal's
-    foreground, since sudo may ask for a password."""
+    """Start OpenVPN as root with the arguments in ``settings``; it connects to ``socket``. OpenVPN runs in the
+    terminal's foreground, since sudo may ask for a password."""
     words = ["--management", str(socket), "unix", "--management-client", "--management-up-down"]
     command = as_root([openvpn, *words, *settings])
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

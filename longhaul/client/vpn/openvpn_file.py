@@ -38,7 +38,8 @@ TAKEN = (
     *("ping ", "ping-restart "),
 )
 """Prefixes of the options that a VPN machine may push (openvpn(8), "--pull-filter"): the laptop's address and protocol
-settings. Routes, name servers and zones are ignored: they would direct the laptop's other traffic to the machine."""
+settings. Routes, name servers and zones are ignored: they would direct the laptop's other traffic to the VPN
+machine."""
 
 
 def file_contents(admission: Admission, key: str) -> dict[str, str]:
@@ -60,7 +61,7 @@ def single_file(admission: Admission, key: str) -> str:
 
 
 _NO_SCRIPTS = ("script-security", "1")
-"""The last option, so that it overrides earlier ones: OpenVPN runs only the system's network programs."""
+"""Last option, which overrides earlier options: with it, OpenVPN runs only the system's network programs."""
 
 
 def _common(admission: Admission) -> list[tuple[str, ...]]:

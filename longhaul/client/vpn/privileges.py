@@ -17,8 +17,8 @@ SYSTEM_FOLDERS = (
 
 
 def system_program(name: str) -> str | None:
-    """Return the path of a program that may run as root; None without one. With sudo, skip a program when the person
-    can change it or a folder above it. As root, accept any program in root's ``PATH``."""
+    """Return the path of a program that may run as root; None without such a program. With sudo, skip a program when
+    the person can change it or a folder above it. As root, accept any program in root's ``PATH``."""
     if os.geteuid() == 0:
         return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), *SYSTEM_FOLDERS)))
     paths = (shutil.which(name, path=folder) for folder in SYSTEM_FOLDERS)

@@ -24,7 +24,8 @@ from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 
 Source = Callable[[str, bool], Admission]
-"""Returns an admission for a certificate request. It may ask the person to sign in if the second argument is true."""
+"""Returns an admission for a certificate request. The function may ask the person to sign in if the second argument is
+true."""
 
 AGAIN = timedelta(seconds=30)
 """Time until a failed renewal is tried again."""

@@ -12,7 +12,7 @@ from contract.kubernetes.paths import NODES, PODS
 from contract.taints import QUARANTINE_TAINT
 
 CLOSE_TRIES = 20
-"""Number of attempts to write a Node that others write meanwhile."""
+"""Number of attempts to write a Node that other programs write meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +39,8 @@ def pod_exposure(api: Api, node: str) -> NodeExposure:
 
 
 def keep_pods_off(api: Api, node: str) -> None:
-    """Keep new pods off a Node; do nothing when it does not exist. Raise ``ApiError`` when others write it at every
-    attempt."""
+    """Keep new pods off a Node; do nothing when it does not exist. Raise ``ApiError`` when other programs write the
+    Node at every attempt."""
     for left in reversed(range(CLOSE_TRIES)):
         try:
             _close(api, node)

@@ -2,8 +2,8 @@
 
 The list in the vault is written first: from then on, every reader of the list refuses the machine, even if this run is
 interrupted. Next, the machine's disk is kept and the machine is isolated, both by its cloud alone. So an API server
-that does not answer cannot delay this, and nothing in the cluster warns an attacker on the machine. A cloud that
-refuses delays only the replacement. Each later step may be repeated, so the next run repeats them all.
+that does not answer cannot delay these two steps, and nothing in the cluster warns an attacker on the machine. A cloud
+that refuses delays only the replacement. Each later step may be repeated, so the next run repeats them all.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class QuarantineRun:
         return entry
 
     def release(self, entry: Quarantined, machine: PoolMachine | None) -> Quarantined:
-        """Delete what is kept of a machine. Its name stays refused as long as its certificates may be valid."""
+        """Delete what is kept of a machine. The machine's name stays refused as long as its certificates may be
+        valid."""
         self.refuse_release(entry)
         if machine is not None and entry.kept:
             machine.cloud.release(machine.place, entry.kept)
@@ -101,7 +102,7 @@ class QuarantineRun:
     def _cut_off(self, entry: Quarantined, machine: PoolMachine | None) -> tuple[Quarantined, CloudError | None]:
         """Keep a machine's disk, then isolate the machine; in this order, since an attacker may notice the isolation
         and end the machine. Return the entry, and the cloud's last error. After an error the API servers still refuse
-        the machine, and a later run replaces it once its disk is kept."""
+        the machine, and a later run replaces the machine once its disk is kept."""
         refused: CloudError | None = None
         if machine is None:
             return entry, refused

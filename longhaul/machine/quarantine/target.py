@@ -72,8 +72,8 @@ def pool_machine(environment: Environment, name: str) -> PoolMachine | None:
 
 
 def recorded_machine(environment: Environment, entry: Quarantined) -> PoolMachine | None:
-    """Return the machine that an earlier run recorded; None for a host, for a machine that no longer exists, and for
-    one whose site is not declared any more, since its cloud is then unknown."""
+    """Return the machine that an earlier run recorded; None for a host, for a machine that no longer exists, and for a
+    machine whose site is no longer declared, since the site's cloud is then unknown."""
     from clouds.base.quarantine import Suspect
 
     if not entry.machine or entry.site not in environment.sites:

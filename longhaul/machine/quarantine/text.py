@@ -20,7 +20,7 @@ SHOWN = 20
 def step_lines(
     entry: Quarantined, machine: PoolMachine | None, exposure: NodeExposure, *, sites: Collection[str]
 ) -> list[str]:
-    """Return a line for each step of the run, and for what people have to do afterwards. ``sites`` are those of the
+    """Return a line for each step of the run, and for what people have to do afterwards. ``sites`` are the sites of the
     environment's file."""
     if machine is not None:
         of_it, cloud = f"of pool {entry.pool} in {entry.site}", machine.cloud.consequences()

@@ -36,7 +36,7 @@ class _Pen:
         return self.width - 2 * PAD
 
     def pair(self, left: str, right: str, *, faces: tuple[Font, Font], indent: float = 0, tail: float = 0) -> float:
-        """Write two texts on this line and return the width of the left one; ``tail`` pixels stay free after it."""
+        """Write two texts on this line and return the width of the left text; ``tail`` pixels stay free after it."""
         room = self.room - indent - (tail + 6 if tail else 0)
         wanted_left, wanted_right = faces[0].width(left), faces[1].width(right)
         if right and wanted_left + _GAP + wanted_right > room:

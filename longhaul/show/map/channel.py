@@ -77,8 +77,8 @@ def narrowest(links: int) -> float:
 
 
 def order(wires: Sequence[Wire], ends: Mapping[str, End]) -> list[Wire]:
-    """Sort the wires from the upper track to the lower one: short wires within a row next to that row, wires between
-    the rows in the middle. Then neighbours change places as long as that saves crossings."""
+    """Sort the wires from the upper track to the lower track. Short wires within a row are next to that row, and wires
+    between the rows are in the middle. Then neighbours change places as long as that saves crossings."""
     ranked = sorted(wires, key=lambda wire: _rank(wire, ends))
     if len(ranked) > _WELL_ORDERED:
         return ranked

@@ -40,7 +40,7 @@ class CardSection:
 
 @dataclass(frozen=True, kw_only=True)
 class RangePart:
-    """A range inside another one, as shares of the outer range's addresses."""
+    """A range inside another range, as shares of the outer range's addresses."""
 
     name: str
     css: str

@@ -1,4 +1,4 @@
-"""Draws what is above and below the sites: the environment's name, its numbers, its supernet, the legend."""
+"""Draws the parts above and below the sites: the environment's name, its numbers, its supernet, the legend."""
 
 from __future__ import annotations
 

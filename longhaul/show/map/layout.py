@@ -96,7 +96,7 @@ def layout(facts: MapFacts, *, top: float, width: float) -> Layout:
 
 def rows_of(facts: MapFacts) -> tuple[Groups, Groups]:
     """Assign the clouds to the two rows: as few cards side by side as possible, the control plane's cloud in the upper
-    row. A cloud with far more sites than the others takes part of both rows."""
+    row. A cloud with far more sites than the other clouds takes part of both rows."""
     groups: list[tuple[str, tuple[SiteFacts, ...]]] = []
     half = ceil(len(facts.sites) / 2)
     for kind in dict.fromkeys(site.kind for site in facts.sites):
@@ -123,7 +123,7 @@ def _has_control_plane(site: SiteFacts) -> bool:
 
 
 def card_width_of_all(facts: MapFacts) -> int:
-    """Return one width for all cards, so that they look alike: the widest card's."""
+    """Return the width of every card, pixels: the largest width that a card needs, so that all cards look alike."""
     widest = max(card_width(site) for site in facts.sites)
     return ceil(max(widest, narrowest(len(facts.sites) - 1)) / GRID) * GRID
 

@@ -1,7 +1,7 @@
 """Colours and style sheet of the map: light, and dark when the reader's system asks for it.
 
-It uses plain values and no variables, so that programs other than browsers draw the picture too, in the light colours.
-The contrast of texts to their background is at least 4.5 to 1 in both schemes (w3.org, WCAG 2.2, 1.4.3).
+The style sheet uses plain values and no variables, so that programs other than browsers draw the picture too, in the
+light colours. The contrast of texts to their background is at least 4.5 to 1 in both schemes (w3.org, WCAG 2.2, 1.4.3).
 """
 
 from __future__ import annotations
