@@ -21,6 +21,7 @@ from services.autoscaler.decision_memory import DecisionMemoryStore
 from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.node_load import budget_of
 from services.autoscaler.node_objects import MachineFacts, NodeParser
+from services.autoscaler.nominations import valid_nominations
 from services.autoscaler.pod_defaults import PodDefaults
 from services.autoscaler.pod_objects import Object, ShapeParser
 from services.autoscaler.volume_claims import SOURCES, StorageObjects, VolumeClaims
@@ -197,9 +198,10 @@ def cluster_state(
     templates = {
         (template["metadata"]["namespace"], template["metadata"]["name"]): template for template in listed.templates
     }
+    parsed = tuple(nodes.parse(item, on.get(item["metadata"]["name"], ())) for item in listed.nodes)
     return ClusterState(
-        pods=tuple(_pod(item, shapes) for item in waiting),
-        nodes=tuple(nodes.parse(item, on.get(item["metadata"]["name"], ())) for item in listed.nodes),
+        pods=valid_nominations([_pod(item, shapes) for item in waiting], parsed, on),
+        nodes=parsed,
         gangs=tuple(
             gangs(
                 listed.requests,
@@ -235,7 +237,10 @@ def _pod(item: Object, shapes: ShapeParser) -> PendingPod:
         priority=int(item["spec"].get("priority") or 0),
         labels=tuple(sorted((metadata.get("labels") or {}).items())),
         gang=gang_of_pod(item),
-        nominated=str(item.get("status", {}).get("nominatedNodeName") or ""),
+        # A pod that may not preempt displaces nobody: it is placed like any other.
+        nominated=""
+        if item["spec"].get("preemptionPolicy") == "Never"
+        else str(item.get("status", {}).get("nominatedNodeName") or ""),
     )
 
 

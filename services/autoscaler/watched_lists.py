@@ -41,8 +41,8 @@ from services.autoscaler.pod_requests import is_resized
 CONTAINER = ("name", "resources", "ports", "restartPolicy", "restartPolicyRules")
 """Fields of a container that matter to a decision."""
 POD = (
-    "affinity", "nodeName", "nodeSelector", "overhead", "priority", "resourceClaims", "resources", "schedulerName",
-    "schedulingGates", "tolerations", "topologySpreadConstraints",
+    "affinity", "nodeName", "nodeSelector", "overhead", "preemptionPolicy", "priority", "resourceClaims", "resources",
+    "schedulerName", "schedulingGates", "tolerations", "topologySpreadConstraints",
 )  # fmt: skip
 """Fields of a pod that matter to a decision, in addition to its containers and volumes."""
 REPORT = ("name", "resources", "allocatedResources")
