@@ -149,12 +149,12 @@ def storage_as_declared(folder: Path, *, name: str | None) -> Iterator[Live]:
     with running(folder) as live, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(live.cloud.ca_certificate))
         estate.build(live, with_machine=False)
-        live.put(ACCOUNT, account())
+        live.make(ACCOUNT, account())
         for kept in schedule.CLASSES:
             container = f"{ACCOUNT}/blobServices/default/containers/{kept}"
-            live.put(container, {})
-            live.put(f"{container}/immutabilityPolicies/default", RETENTION)
-        live.put(
+            live.make(container, {})
+            live.make(f"{container}/immutabilityPolicies/default", RETENTION)
+        live.make(
             GRANT, grant(live, condition=own_backups(member(name)) if name else NO_DELETION, conditionVersion="2.0")
         )
         yield live

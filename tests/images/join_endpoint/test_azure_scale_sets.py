@@ -69,7 +69,7 @@ def test_a_roll_sees_machines_and_renews_them_in_place(live: Live, group: AzureG
     seen = group.look()
     assert (seen.wanted, [machine.node for machine in seen.machines]) == (2, ["lab-gpu-000000", "lab-gpu-000001"])
     assert all(machine.current and machine.life is Life.PRESENT for machine in seen.machines)
-    live.put(sets.SET, sets.body(2, data=b"other"))
+    live.make(sets.SET, sets.body(2, data=b"other"))
     later = group.look()
     assert later.target != seen.target or not any(machine.current for machine in later.machines)
     first = later.machines[0]
@@ -150,7 +150,7 @@ def test_a_node_proves_itself_with_its_set_s_identity(
 def test_a_role_can_be_given_to_a_set_s_identity(live: Live, group: AzureGroup) -> None:
     principal = live.arm("GET", sets.SET).json()["identity"]["principalId"]
     roles = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
-    live.put(
+    live.make(
         f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/11111111-1111-4111-8111-111111111112",
         {
             "properties": {

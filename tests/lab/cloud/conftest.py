@@ -149,12 +149,16 @@ class Live:
         )
 
     def put(self, path: str, body: Any) -> dict[str, Any]:
-        """Put the resource and wait; fail the test when it is refused."""
+        """Make the resource, and return it as it is then."""
+        self.make(path, body)
+        answer: dict[str, Any] = self.arm("GET", path).json()
+        return answer
+
+    def make(self, path: str, body: Any) -> None:
+        """Put the resource and wait; fail the test when it is refused. Builders make with it what nobody looks at."""
         response = self.arm("PUT", path, body)
         assert response.status_code in (200, 201), response.text
         self.wait(response)
-        answer: dict[str, Any] = self.arm("GET", path).json()
-        return answer
 
     def wait(self, response: requests.Response) -> dict[str, Any]:
         """Wait for the operation that a response started, and return its result."""

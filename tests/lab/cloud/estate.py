@@ -146,20 +146,20 @@ def vault(live: Live, **acls: Any) -> dict[str, Any]:
 
 def build(live: Live, *, with_machine: bool = True) -> None:
     """Make everything that one API server needs, and the server unless told otherwise."""
-    live.put(GROUP, WHERE)
-    live.put(NETWORK, network())
-    live.put(NSG, {**WHERE, "properties": {"securityRules": [rule("api", 100)]}})
-    live.put(ADDRESS, public_address())
-    live.put(NAT, {**WHERE, "sku": {"name": "Standard"}, "properties": {"publicIpAddresses": [{"id": ADDRESS}]}})
+    live.make(GROUP, WHERE)
+    live.make(NETWORK, network())
+    live.make(NSG, {**WHERE, "properties": {"securityRules": [rule("api", 100)]}})
+    live.make(ADDRESS, public_address())
+    live.make(NAT, {**WHERE, "sku": {"name": "Standard"}, "properties": {"publicIpAddresses": [{"id": ADDRESS}]}})
     endpoints = [{"service": "Microsoft.KeyVault"}]
     group, gateway = {"id": NSG}, {"id": NAT}
-    live.put(SUBNET, subnet(networkSecurityGroup=group, natGateway=gateway, serviceEndpoints=endpoints))
-    live.put(BALANCER, balancer())
-    live.put(NIC, interface(pool=True))
-    live.put(IDENTITY, WHERE)
-    live.put(ZONE, {"location": "global"})
+    live.make(SUBNET, subnet(networkSecurityGroup=group, natGateway=gateway, serviceEndpoints=endpoints))
+    live.make(BALANCER, balancer())
+    live.make(NIC, interface(pool=True))
+    live.make(IDENTITY, WHERE)
+    live.make(ZONE, {"location": "global"})
     link = {"location": "global", "properties": {"virtualNetwork": {"id": NETWORK}, "registrationEnabled": False}}
-    live.put(f"{ZONE}/virtualNetworkLinks/net", link)
+    live.make(f"{ZONE}/virtualNetworkLinks/net", link)
     live.put(f"{ZONE}/A/api-0", {"properties": {"ttl": 60, "aRecords": [{"ipv4Address": "127.8.0.10"}]}})
     if with_machine:
         identity = {"type": "UserAssigned", "userAssignedIdentities": {IDENTITY: {}}}

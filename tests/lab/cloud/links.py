@@ -82,11 +82,11 @@ def peering(to: str) -> dict[str, Any]:
 def build(live: Live) -> None:
     """Make a network with a machine, and a connection from both instances of its gateway to a rack."""
     estate.build(live)
-    live.put(GATEWAY_SUBNET, estate.subnet("127.8.255.0/27"))
+    live.make(GATEWAY_SUBNET, estate.subnet("127.8.255.0/27"))
     for one in ADDRESSES:
-        live.put(one, address())
-    live.put(GATEWAY, gateway())
-    live.put(REMOTE, remote())
+        live.make(one, address())
+    live.make(GATEWAY, gateway())
+    live.make(REMOTE, remote())
     live.put(CONNECTION, connection())
 
 

@@ -73,8 +73,8 @@ def build(live: Live, capacity: int = 2, **changes: Any) -> None:
 def build_large(live: Live) -> None:
     """Make a large network, and in it an empty set whose machines have one address each."""
     estate.build(live, with_machine=False)
-    live.put(NETWORK, estate.network("127.8.0.0/14"))
-    live.put(f"{NETWORK}/subnets/workers", estate.subnet("127.9.0.0/20"))
+    live.make(NETWORK, estate.network("127.8.0.0/14"))
+    live.make(f"{NETWORK}/subnets/workers", estate.subnet("127.9.0.0/20"))
     whole = body(0)
     interface = whole["properties"]["virtualMachineProfile"]["networkProfile"]["networkInterfaceConfigurations"][0]
     address = {"name": "primary", "properties": {"primary": True, "subnet": {"id": f"{NETWORK}/subnets/workers"}}}
