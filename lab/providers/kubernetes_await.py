@@ -103,7 +103,8 @@ def _until(client: ObjectClient, live: Object, check: Check, *, timeout_s: float
 
 
 def _await_service(client: ObjectClient, live: Object, *, timeout_s: float) -> Object:
-    """Wait until the Pods of a Service are ready; if the Service is a load balancer, wait for its address too."""
+    """Wait until the Pods of a Service are ready, or until its endpoints have stayed empty for :data:`SETTLE_S`; if the
+    Service is a load balancer, wait for its address too."""
     spec, meta = live.get("spec") or {}, metadata(live)
     deadline = time.monotonic() + timeout_s
     if spec.get("type") == "LoadBalancer":

@@ -97,7 +97,7 @@ def check_attached(put: Put, disks: list[dict[str, Any]]) -> None:
 
 
 def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
-    """Return the machine that uses the disk."""
+    """Return the disk's unique id, and whether the disk is attached to a machine."""
     state = "Attached" if holder(store, document.id) else "Unattached"
     return {"diskState": state, "uniqueId": document.hidden["uniqueId"]}
 

@@ -36,7 +36,7 @@ def _children(store: DocumentStore, document: ResourceDocument, type: str) -> li
 
 
 def view(store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
-    """Return the number of record sets, the zone's own SOA record included, and the number of links."""
+    """Return the number of record sets, including the zone's SOA record, and the number of links."""
     return {
         "numberOfRecordSets": 1 + len(_children(store, document, RECORD_TYPE)),
         "numberOfVirtualNetworkLinks": len(_children(store, document, LINK_TYPE)),

@@ -40,7 +40,8 @@ class RoleAssignment(Body):
 
 
 def check(put: Put) -> None:
-    """Refuse a name that is not a GUID, a scope, role or principal that does not exist, and a duplicate assignment."""
+    """Refuse a name that is not a GUID, a scope, role or principal that does not exist, a condition that the lab does
+    not evaluate, and a duplicate assignment."""
     try:
         uuid.UUID(put.id.name)
     except ValueError as problem:

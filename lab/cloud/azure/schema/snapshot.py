@@ -67,7 +67,7 @@ def check(put: Put) -> None:
 
 
 def view(_store: DocumentStore, document: ResourceDocument) -> dict[str, Any]:
-    """Return Azure's additions."""
+    """Return the snapshot's state, operating system and size."""
     return {"diskState": "Unattached", "osType": "Linux", "diskSizeGB": document.hidden["size"]}
 
 

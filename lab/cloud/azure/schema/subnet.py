@@ -55,8 +55,8 @@ class Subnet(Body):
 
 
 def check(put: Put) -> None:
-    """Refuse a range that is not in the network, that overlaps another subnet, or that changes while addresses are in
-    use."""
+    """Refuse a range that is not in the network, is smaller than /29, overlaps another subnet, or changes while
+    addresses are in use. Refuse references to missing resources."""
     network = put.store.get(put.id.parent or "")
     if network is None:
         raise ArmError(404, "ParentResourceNotFound", f"The parent {NETWORK_TYPE} '{put.id.parent}' was not found.")
