@@ -26,6 +26,11 @@ class AwsPoolGroups(PoolGroups[AwsSite]):
         """Return the names of the pool's zones: the region with a letter."""
         return tuple(f"{place.site.region}{letter}" for letter in zones_of(place, place.pools[pool]))
 
+    def driver_labels(self, zone: str) -> dict[str, str]:
+        """Return the driver's label, which has the zone (github.com/kubernetes-sigs/aws-ebs-csi-driver,
+        ``NodeGetInfo``)."""
+        return {"topology.ebs.csi.aws.com/zone": zone}
+
     def may_name(self, place: Place[AwsSite], pool: str, machine: str) -> bool:
         """Return whether the name has the form of an instance id. An id does not show its pool."""
         return re.fullmatch(r"i-[0-9a-f]{8,17}", machine) is not None

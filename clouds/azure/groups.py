@@ -67,6 +67,12 @@ class AzurePoolGroups(PoolGroups[AzureSite]):
             return (place.site.region,)
         return tuple(f"{place.site.region}-{number}" for number in zones_of(place, declared))
 
+    def driver_labels(self, zone: str) -> dict[str, str]:
+        """Return the driver's label: the region with the zone's number, or empty for a machine in no zone
+        (github.com/kubernetes-sigs/azuredisk-csi-driver, ``deploy/example/topology``). Names of regions have no
+        hyphen."""
+        return {"topology.disk.csi.azure.com/zone": zone if "-" in zone else ""}
+
     def may_name(self, place: Place[AzureSite], pool: str, machine: str) -> bool:
         """Return whether the name begins with the name of the pool's first scale set, as all of its machines' names
         do."""

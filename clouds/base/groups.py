@@ -39,6 +39,11 @@ class PoolGroups(Generic[SiteT]):
         reports its own zone (images/rootfs, ``machine/metadata.py``)."""
         return ()
 
+    def driver_labels(self, zone: str) -> dict[str, str]:
+        """Return the labels that the cloud's CSI driver of disks gives a node in a zone. ``zone`` is the value of the
+        node's zone label."""
+        return {}
+
     def largest(self, type_: str, machine_type: str) -> int | None:
         """Return the number of machines that a group can hold. ``type_`` is the type of a resource of the program, such
         as ``aws:autoscaling/group:Group``. Return None when the group has a maximum of its own, or when the type

@@ -26,14 +26,21 @@ def new_node_labels(environment: Environment, pool: str) -> dict[str, str]:
     labels = {**dict.fromkeys(OS_LABELS, "linux"), **dict.fromkeys(ARCH_LABELS, arch)}
     zones = _zones(environment, pool)
     labels[DECLARES + RESTARTS_ALL] = ""
-    return {**labels, ZONE_LABEL: zones[0]} if len(zones) == 1 else labels
+    return {**labels, **_zone_labels(environment, pool, zones[0])} if len(zones) == 1 else labels
 
 
 def zone_variants(environment: Environment, pool: str) -> tuple[LabelPairs, ...]:
     """Return the labels of a pool's new node in each of its zones; empty when only one is possible. A group that
     spreads over zones chooses the zone itself."""
     zones = _zones(environment, pool)
-    return tuple(((ZONE_LABEL, zone),) for zone in zones) if len(zones) > 1 else ()
+    variants = (tuple(sorted(_zone_labels(environment, pool, zone).items())) for zone in zones)
+    return tuple(variants) if len(zones) > 1 else ()
+
+
+def _zone_labels(environment: Environment, pool: str, zone: str) -> dict[str, str]:
+    """Return the labels of a node in a zone, with those of the CSI driver of its cloud's disks: volumes and pods select
+    by them (github.com/kubernetes/autoscaler, issue 3845)."""
+    return {ZONE_LABEL: zone, **_cloud(environment, pool).groups.driver_labels(zone)}
 
 
 def _zones(environment: Environment, pool: str) -> tuple[str, ...]:

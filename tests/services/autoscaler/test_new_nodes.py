@@ -175,6 +175,8 @@ def test_the_zone_is_known_before_any_node_is_there() -> None:
     zone_b = environment.pools["cpu"].model_copy(update={"zones": ("b",)})
     one_zone = environment.model_copy(update={"pools": {**environment.pools, "cpu": zone_b}})
     assert new_node_labels(one_zone, "cpu")[ZONE] == "us-east-1b"
+    assert new_node_labels(one_zone, "cpu")["topology.ebs.csi.aws.com/zone"] == "us-east-1b"
+    assert new_node_labels(environment, "h100-azure")["topology.disk.csi.azure.com/zone"] == ""
     assert zone_variants(one_zone, "cpu") == ()
     # Azure's machines in one placement group are in no zone.
     assert new_node_labels(environment, "h100-azure")[ZONE] == "westeurope"

@@ -274,3 +274,14 @@ def test_a_free_volume_has_the_attributes_that_its_claim_asks(groups: dict[str, 
     free = volume("v", storageClassName="local", volumeAttributesClassName=attributes)
     result = actions(lists([using("p", "c")], claims=[asked], volumes=[free], classes=CLASSES))
     assert (result == [GROWS]) == (attributes == "gold"), result
+
+
+@pytest.mark.parametrize(("zone", "grows"), [("us-east-1a", True), ("us-east-1z", False)])
+def test_a_volume_selects_by_the_label_of_its_driver(groups: dict[str, Standing], zone: str, grows: bool) -> None:
+    terms = [{"matchExpressions": [{"key": "topology.ebs.csi.aws.com/zone", "operator": "In", "values": [zone]}]}]
+    disk = volume("v", csi={"driver": EBS}, nodeAffinity={"required": {"nodeSelectorTerms": terms}})
+    api = lists([using("p", "c")], claims=[claim("c", volumeName="v")], volumes=[disk])
+    environment = example("prod")
+    cpu = environment.pools["cpu"].model_copy(update={"min": 0, "zones": ("a",)})
+    decided = actions(api, pools={"cpu": cpu})
+    assert (decided == ["grow prod-cpu from 0 to 1: for team/p"]) is grows
