@@ -258,7 +258,8 @@ def _daemons(listed: ListedObjects, shapes: ShapeParser, defaults: PodDefaults) 
         if made or namespace not in listed.teams:
             pod = defaults.pod(item["spec"]["template"], namespace)
             yield DaemonPod(
-                shape=shapes.parse(pod),
+                # It is on a node before the pods for which its node is made.
+                shape=shapes.parse(pod, waits=False),
                 name=f"{namespace}/{item['metadata']['name']}",
                 namespace=namespace,
                 labels=tuple(sorted((pod["metadata"].get("labels") or {}).items())),

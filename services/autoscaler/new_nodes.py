@@ -103,8 +103,8 @@ def _is_kept_off(daemon: DaemonPod, other: DaemonPod) -> bool:
     shape, beside = daemon.shape, other.shape
     if shape.ports and beside.ports and blocking_ports(shape.ports) & held_ports(beside.ports):
         return True
-    return any(keeps_apart(term, other.namespace, dict(other.labels)) for term in shape.apart) or any(
-        keeps_apart(term, daemon.namespace, dict(daemon.labels)) for term in beside.apart
+    return any(keeps_apart(term, other.namespace, dict(other.labels)) for term in (*shape.apart, *shape.wide)) or any(
+        keeps_apart(term, daemon.namespace, dict(daemon.labels)) for term in (*beside.apart, *beside.wide)
     )
 
 

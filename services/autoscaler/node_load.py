@@ -86,9 +86,7 @@ class NodeLoad:
         self.identities.append((pod.namespace, labels))
         if "deletionTimestamp" in item["metadata"]:
             self.ended.append((pod.namespace, labels))
-        if _is_plain(item["spec"]):
-            shape = None
-        else:
+        if not _is_plain(item["spec"]):
             shape = self._shapes.parse(item)
             self.apart += shape.apart
             self.wide += shape.wide
@@ -104,7 +102,7 @@ class NodeLoad:
             self.work += 1
         else:
             blocked = _block_reason(item, pod, dict(labels), self._budgets)
-            shape = shape or self._shapes.parse(item)
+            shape = self._shapes.parse(item, waits=True)
             self.moving.append(
                 MovablePod(namespace=pod.namespace, name=pod.name, shape=shape, labels=labels, block_reason=blocked)
             )

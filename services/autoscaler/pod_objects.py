@@ -54,14 +54,17 @@ class ShapeParser:
         self.claims, self._namespaces = claims or VolumeClaims(), namespaces or {}
         self._known: dict[PodShape, PodShape] = {}
 
-    def parse(self, pod: Object) -> PodShape:
-        """Return the shape of a pod, or of a pod template."""
+    def parse(self, pod: Object, *, waits: bool | None = None) -> PodShape:
+        """Return the shape of a pod, or of a pod template. ``waits`` tells whether it is a pod that the scheduler is to
+        place, or one that runs; by default, whether it has no node."""
         spec, namespace = pod["spec"], str(pod["metadata"].get("namespace", ""))
         affinity = spec.get("affinity") or {}
         volumes = tuple(self.claims.of_pod(pod)) if spec.get("volumes") else ()
         where, unknown = _where(spec, affinity, [volume.where for volume in volumes])
         labels = pod["metadata"].get("labels") or {}
-        terms, strange = self._apart(namespace, labels, affinity, waits=not spec.get("nodeName"))
+        terms, strange = self._apart(
+            namespace, labels, affinity, waits=not spec.get("nodeName") if waits is None else waits
+        )
         spreads, uneven = _spreads(namespace, labels, spec)
         counted = [(volume.counted, volume.shared) for volume in volumes if volume.counted]
         asked = requests(spec) | volume_counts(counted_volume for counted_volume, shared in counted if not shared)

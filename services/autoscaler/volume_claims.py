@@ -170,9 +170,10 @@ class VolumeClaims:
         class_ = self._classes.get(named)
         if class_ is None:
             return ClaimedVolume(obstacle=f"storage class {named} of its volume claim {name} does not exist")
-        if class_.get("volumeBindingMode") != "WaitForFirstConsumer":
-            return ClaimedVolume(obstacle=f"its volume claim {name} is not bound to a volume yet")
         provisioner = str(class_["provisioner"])
+        counted = (MIGRATED.get(provisioner, provisioner), f"{namespace}/{name}")
+        if class_.get("volumeBindingMode") != "WaitForFirstConsumer":
+            return ClaimedVolume(obstacle=f"its volume claim {name} is not bound to a volume yet", counted=counted)
         free = free_volumes(self._volumes.values(), item, (namespace, name), named)
         if provisioner == NOT_PROVISIONED and not free.choices:
             return ClaimedVolume(obstacle=f"storage class {named} of its volume claim {name} has no free volume")
@@ -180,7 +181,6 @@ class VolumeClaims:
         anywhere = not all(terms for _, terms in free.choices)
         if provisioner == NOT_PROVISIONED:
             return ClaimedVolume(where=() if anywhere else (somewhere,), free=free)
-        counted = (MIGRATED.get(provisioner, provisioner), f"{namespace}/{name}")
         selected = annotations.get(SELECTED_NODE)
         provisioned = self._provisioned(class_, item, ())
         if selected:

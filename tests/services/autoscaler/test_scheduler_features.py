@@ -65,6 +65,12 @@ def web(**more: Any) -> Object:
     return {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": HOST, **more}
 
 
+def web_outside(namespace: str) -> Object:
+    """Return a rule against pods of all namespaces but one."""
+    names = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [namespace]}
+    return {"podAntiAffinity": {REQUIRED: [web(namespaceSelector={"matchExpressions": [names]})]}}
+
+
 SPREAD = {"topologySpreadConstraints": [web(maxSkew=1, whenUnsatisfiable="DoNotSchedule")]}
 APART = {"affinity": {"podAntiAffinity": {REQUIRED: [web()]}}}
 
@@ -72,6 +78,7 @@ APART = {"affinity": {"podAntiAffinity": {REQUIRED: [web()]}}}
 @pytest.mark.parametrize(
     ("rule", "there", "leaves"),
     [(APART, {"labels": {"app": "web"}}, False), (APART, {"labels": {"app": "db"}}, True), ({}, APART, False),
+     ({"affinity": web_outside("team")}, {"labels": {"app": "web"}}, False),
      (SPREAD, {"labels": {"app": "web"}}, False), (SPREAD, {"labels": {"app": "db"}}, True)],
 )  # fmt: skip
 def test_a_pod_that_moves_has_its_rules_about_other_pods_and_theirs(
@@ -240,9 +247,7 @@ def test_a_node_has_the_host_name_of_its_label(groups: dict[str, Standing]) -> N
 def test_namespaces_are_chosen_by_labels_as_the_scheduler_reads_them(groups: dict[str, Standing]) -> None:
     """Its fault: namespaces that a waiting pod's own term excludes are among those that it keeps apart from."""
     groups["cpu"] = Standing(machines=(machine("i-0"),))
-    names = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["team"]}
-    term = web(namespaceSelector={"matchExpressions": [names]})
-    waits = pod("p", requests={"cpu": "1"}, affinity={"podAntiAffinity": {REQUIRED: [term]}})
+    waits = pod("p", requests={"cpu": "1"}, affinity=web_outside("team"))
     there = pod("there", node="i-0", labels={"app": "web"})
     assert actions(Lists(pods=[waits, there], nodes=[cpu_node("i-0")])) == ["grow prod-cpu from 1 to 2: for team/p"]
 
@@ -276,3 +281,11 @@ def test_daemon_sets_pods_that_exclude_each_other_are_not_both_on_a_node(groups:
     assert on_each(rare, taken)[0].startswith("tell")
     zone = {"podAntiAffinity": {REQUIRED: [web(topologyKey=ZONE)]}}
     assert on_each(daemon_set("zonal", affinity=zone))[0].startswith("tell")
+    zone["podAntiAffinity"][REQUIRED] += [{"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "agent"}}}]
+    assert on_each(daemon_set("agent"), daemon_set("zonal", affinity=zone)) == grows
+
+
+def test_a_daemon_set_s_pod_is_there_before_the_pod_that_waits(groups: dict[str, Standing]) -> None:
+    """So the scheduler's fault about its own terms' namespaces does not matter."""
+    grows = ["grow prod-cpu from 0 to 1: for monitoring/p"]
+    assert on_each(daemon_set("picky", affinity=web_outside("monitoring"))) == grows

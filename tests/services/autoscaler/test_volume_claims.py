@@ -129,6 +129,20 @@ def test_a_node_has_no_more_volumes_than_its_driver_allows(groups: dict[str, Sta
     assert decided(None) == []
 
 
+def test_a_node_counts_a_volume_that_is_still_made(groups: dict[str, Standing]) -> None:
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    pending = claim("now", status="Pending", storageClassName="now")
+    api = lists(
+        [using("there", "now", node="i-0"), using("p", "c")],
+        [cpu_node("i-0")],
+        claims=[pending, claim("c", volumeName="v")],
+        volumes=[volume("v", csi={"driver": EBS, "volumeHandle": "x"})],
+        classes=CLASSES,
+        csi_nodes=[{"metadata": {"name": "i-0"}, "spec": {"drivers": [{"name": EBS, "allocatable": {"count": 1}}]}}],
+    )
+    assert actions(api) == ["grow prod-cpu from 1 to 2: for team/p"]
+
+
 def test_unknown_local_storage_is_not_zero(groups: dict[str, Standing]) -> None:
     environment = example("prod")
     pool = environment.pools["h100-azure"].model_copy(update={"fallbacks": ()})
