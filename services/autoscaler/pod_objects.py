@@ -62,9 +62,8 @@ class ShapeParser:
         volumes = tuple(self.claims.of_pod(pod)) if spec.get("volumes") else ()
         where, unknown = _where(spec, affinity, [volume.where for volume in volumes])
         labels = pod["metadata"].get("labels") or {}
-        terms, strange = self._apart(
-            namespace, labels, affinity, waits=not spec.get("nodeName") if waits is None else waits
-        )
+        waits = not spec.get("nodeName") if waits is None else waits
+        terms, strange = self._apart(namespace, labels, affinity, waits=waits)
         spreads, uneven = _spreads(namespace, labels, spec)
         counted = [(volume.counted, volume.shared) for volume in volumes if volume.counted]
         asked = requests(spec) | volume_counts(counted_volume for counted_volume, shared in counted if not shared)

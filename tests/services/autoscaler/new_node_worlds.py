@@ -18,9 +18,10 @@ POOL = "cpu"
 MACHINE_TYPES = ("m7i.xlarge", "m7i.4xlarge", "m6id.xlarge", "g5.xlarge")
 """Machine types of pools; the last has a GPU."""
 ARCHITECTURE = "amd64"
-ABSENT = ("scheduling gate", "claim", "near other pods", "spread by zone")
-"""Features that daemon sets do not have: nobody makes volumes here; whether a pod is there that must be near others or
-be spread over zones is unknown, so the autoscaler takes it to be there."""
+ABSENT = frozenset({"scheduling gate", "claim", "near other pods", "apart by zone", "spread by zone", "rare resources"})
+"""Features that daemon sets do not have: nobody makes volumes here; whether a pod is there that must be near others, or
+apart or spread by zone, and whether a node has what a device plugin brings, is unknown, so the autoscaler takes it to
+be there."""
 
 
 @dataclass
@@ -35,8 +36,8 @@ class NewNodeWorld:
     limit_range: Json | None
 
 
-def new_node_world(random: Random) -> NewNodeWorld:
-    """Return a random pool and cluster."""
+def new_node_world(random: Random, among: frozenset[str]) -> NewNodeWorld:
+    """Return a random pool and cluster, whose pods have features ``among`` these."""
     letters = random.choice((("a",), ("b",), ("a", "b"), ("a", "b", "c")))
     taints = [
         taint
@@ -63,20 +64,22 @@ def new_node_world(random: Random) -> NewNodeWorld:
             "spot": False,
         }
     )
-    cluster = world(random, nodes=3, running=6, waiting=24)
+    cluster = world(random, nodes=3, running=6, waiting=24, among=among)
     for node in cluster.nodes:
         node["spec"]["unschedulable"] = True
     return NewNodeWorld(
         environment=whole.model_copy(update={"pools": {POOL: pool}}),
         zones=tuple(zone for zone in ZONES if zone[-1] in letters),
         cluster=cluster,
-        daemon_sets=[_daemon_set(random, f"daemon-{number}") for number in range(random.randint(0, RANKS))],
+        daemon_sets=[
+            _daemon_set(random, f"daemon-{number}", among - ABSENT) for number in range(random.randint(0, RANKS))
+        ],
         limit_range=_limit_range(random) if random.random() < 0.5 else None,
     )
 
 
-def _daemon_set(random: Random, name: str) -> Json:
-    body, _ = random_pod(random, name, most=2, without=ABSENT)
+def _daemon_set(random: Random, name: str, among: frozenset[str]) -> Json:
+    body, _ = random_pod(random, name, most=2, among=among)
     metadata, spec = body["metadata"], body["spec"]
     labels = {**metadata["labels"], "daemon": name}
     return {

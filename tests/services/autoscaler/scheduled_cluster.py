@@ -96,7 +96,7 @@ def make_pod(api: Api, body: Json) -> bool:
     try:
         api.post(path, {key: value for key, value in body.items() if key != "status"})
     except ApiError as error:
-        if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+        if error.status not in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.FORBIDDEN):
             raise
         return False
     if "status" in body:

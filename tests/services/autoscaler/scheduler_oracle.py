@@ -1,33 +1,35 @@
 """The pinned kube-scheduler as an oracle: the nodes on which it would run each waiting pod.
 
-An extender (k8s.io/kube-scheduler, ``extender/v1``) is given the nodes that passed all filters of the scheduler. It
-takes none, so nothing is ever bound, and the cluster stays as it is.
+An extender (k8s.io/kube-scheduler, ``extender/v1``) is given the nodes that passed all filters of the scheduler, and
+says which of them the scheduler may use. Where it allows none, nothing is bound, and the cluster stays as it is.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from contract.kubernetes.api import Api
 from contract.kubernetes.paths import PODS
+from tests.services.autoscaler.pod_features import Json
 from tests.support.api_server import ApiServer, eventually
 
 
 def schedulable_nodes(
-    server: ApiServer, api: Api, first: frozenset[str] = frozenset()
+    server: ApiServer, api: Api, first: frozenset[str] = frozenset(), *, preempting: bool = False
 ) -> dict[str, tuple[frozenset[str], str]]:
     """Return the nodes that the scheduler finds for each pod that waits, by the pod's namespace and name, and what it
     says. It starts with all objects in its caches, so its answers are of one state. Pods named ``first`` have a higher
-    priority than all others; it binds them."""
-    with _extender(first) as (url, answers):
-        extender = {"urlPrefix": url, "filterVerb": "filter", "nodeCacheCapable": True, "httpTimeout": "60s"}
-        messages = _schedule(server, api, [extender])
-    return {name: (answers.get(name, frozenset()), text) for name, text in messages.items() if name not in first}
+    priority than all others; it binds them. While others make way for pods, it must be ``preempting`` to wait for
+    that."""
+    with _extender(lambda pod, nodes: nodes if pod in first else frozenset()) as (url, offered):
+        messages = _schedule(server, api, [_reference(url)], disabled=() if preempting else ("*",))
+    return {name: (offered.get(name, frozenset()), text) for name, text in messages.items() if name not in first}
 
 
 def bound_pods(server: ApiServer, api: Api) -> dict[str, str]:
@@ -36,29 +38,66 @@ def bound_pods(server: ApiServer, api: Api) -> dict[str, str]:
     return {name_of(item): item["spec"]["nodeName"] for item in api.items(PODS) if item["spec"].get("nodeName")}
 
 
-def _schedule(server: ApiServer, api: Api, extenders: list[Any]) -> dict[str, str]:
+@contextmanager
+def guided_scheduler(
+    server: ApiServer, allow: Callable[[str, frozenset[str]], frozenset[str]]
+) -> Iterator[dict[str, frozenset[str]]]:
+    """Run a scheduler that uses only nodes that ``allow`` returns for a pod, by its namespace and name, and the nodes
+    that passed the filters. Yield the latter, by pods."""
+    with _extender(allow) as (url, offered), _running(server, [_reference(url)]):
+        yield offered
+
+
+def preempt(server: ApiServer, api: Api) -> None:
+    """Let the scheduler bind pods, and end others that make way for them."""
+    with _running(server, [], disabled=[]):
+        eventually(lambda: _untried(api) == 0, what="the scheduler has tried each pod")
+        eventually(lambda: _is_settled(api), what="the scheduler has ended the pods that make way")
+
+
+def _is_settled(api: Api) -> bool:
+    """Return whether no pod changes for a moment."""
+    before = [item["metadata"]["resourceVersion"] for item in api.items(PODS)]
+    time.sleep(0.4)
+    return before == [item["metadata"]["resourceVersion"] for item in api.items(PODS)]
+
+
+def _reference(url: str) -> Json:
+    return {"urlPrefix": url, "filterVerb": "filter", "nodeCacheCapable": True, "httpTimeout": "60s"}
+
+
+def _schedule(
+    server: ApiServer, api: Api, extenders: list[Json], *, disabled: Sequence[str] = ("*",)
+) -> dict[str, str]:
     """Run the scheduler until it has tried each pod. Return what it says of those that it does not bind."""
+    with _running(server, extenders, disabled=disabled):
+        eventually(lambda: _untried(api) == 0, what="the scheduler has tried each pod")
+        return {name_of(item): text for item in api.items(PODS) if (text := message_of(item)) is not None}
+
+
+@contextmanager
+def _running(server: ApiServer, extenders: list[Json], *, disabled: Sequence[str] = ("*",)) -> Iterator[None]:
+    """Run the scheduler without the plugins ``disabled`` after its filters."""
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaderElect": False},
         "clientConnection": {"kubeconfig": str(server.kubeconfig), "qps": 1000, "burst": 1000},
-        "profiles": [{"plugins": {"postFilter": {"disabled": [{"name": "*"}]}}}],
+        "profiles": [{"plugins": {"postFilter": {"disabled": [{"name": name} for name in disabled]}}}],
         "extenders": extenders,
     }
     path = server.folder / "scheduler.json"
     path.write_text(json.dumps(configuration), encoding="utf-8")
     with server.scheduler(path):
-        eventually(lambda: _untried(api) == 0, what="the scheduler has tried each pod")
-        return {name_of(item): text for item in api.items(PODS) if (text := _message(item)) is not None}
+        yield
 
 
 def _untried(api: Api) -> int:
     """Return the number of pods that the scheduler has not tried yet."""
-    return sum(not item["spec"].get("nodeName") and _message(item) is None for item in api.items(PODS))
+    return sum(not item["spec"].get("nodeName") and message_of(item) is None for item in api.items(PODS))
 
 
-def _message(item: Any) -> str | None:
+def message_of(item: Json) -> str | None:
     """Return what the scheduler says of a pod that it does not bind."""
     for condition in item.get("status", {}).get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
@@ -66,25 +105,28 @@ def _message(item: Any) -> str | None:
     return None
 
 
-def name_of(item: Any) -> str:
+def name_of(item: Json) -> str:
     """Return namespace and name of an object."""
     return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
 
 
 @contextmanager
-def _extender(first: frozenset[str]) -> Iterator[tuple[str, dict[str, frozenset[str]]]]:
-    """Run an extender that takes no node, but for pods named ``first``. Yield its address, and the nodes that it was
-    offered for each pod."""
-    answers: dict[str, frozenset[str]] = {}
+def _extender(
+    allow: Callable[[str, frozenset[str]], frozenset[str]],
+) -> Iterator[tuple[str, dict[str, frozenset[str]]]]:
+    """Run an extender. Yield its address, and the nodes that it was offered for each pod."""
+    offered: dict[str, frozenset[str]] = {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            names = asked.get("nodenames") or asked.get("NodeNames") or []
             pod = name_of(asked.get("pod") or asked["Pod"])
-            answers[pod] = frozenset(names)
-            answer = {"nodenames": names} if pod in first else {"failedNodes": dict.fromkeys(names, "only asked")}
-            body = json.dumps({"nodenames": [], "failedNodes": {}, **answer}).encode()
+            nodes = frozenset(asked.get("nodenames") or asked.get("NodeNames") or ())
+            offered[pod] = nodes
+            allowed = allow(pod, nodes) & nodes
+            refused = dict.fromkeys(sorted(nodes - allowed), "only asked")
+            # It does not look there for pods that could make way.
+            body = json.dumps({"nodenames": sorted(allowed), "failedAndUnresolvableNodes": refused}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -100,7 +142,7 @@ def _extender(first: frozenset[str]) -> Iterator[tuple[str, dict[str, frozenset[
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", answers
+            yield f"http://127.0.0.1:{server.server_address[1]}", offered
         finally:
             server.shutdown()
             thread.join()

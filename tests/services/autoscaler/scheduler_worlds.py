@@ -3,11 +3,15 @@ the features that a scheduler's filters know."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from random import Random
 
 from tests.services.autoscaler.pod_features import APPS, FEATURES, HOST, SPACES, ZONE, ZONES, Json
 from tests.services.autoscaler.scheduler_storage import DRIVER, EBS, MEASURED
+
+PARTS = 6
+"""Number of worlds that have all features together."""
 
 
 @dataclass
@@ -26,11 +30,33 @@ class World:
     """Names of the features of each waiting pod, by its name."""
 
 
-def world(random: Random, *, nodes: int = 12, running: int = 24, waiting: int = 40) -> World:
-    """Return a random cluster."""
+def few_features(seed: int) -> frozenset[str]:
+    """Return the features of a world: its pods have these alone, since a disagreement about a feature is hidden where
+    another one keeps the pod away. Each ``PARTS`` worlds have all features, each time in other company."""
+    names = sorted(FEATURES)
+    Random(seed // PARTS).shuffle(names)
+    return frozenset(names[seed % PARTS :: PARTS])
+
+
+def chosen_seeds(first: int, end: int) -> list[int]:
+    """Return the seeds of the drill: from ``first`` to before ``end``, or those that ``AGREEMENT`` names, such as
+    ``17`` or ``100-160``."""
+    begin, _, last = os.environ.get("AGREEMENT", f"{first}-{end - 1}").partition("-")
+    return [*range(int(begin), int(last or begin) + 1)]
+
+
+def world(
+    random: Random,
+    *,
+    nodes: int = 12,
+    running: int = 24,
+    waiting: int = 40,
+    among: frozenset[str] = frozenset(FEATURES),
+) -> World:
+    """Return a random cluster whose pods have features ``among`` these."""
     made = World(nodes=[_node(random, f"node-{number}") for number in range(nodes)])
     for number in range(running):
-        body, _ = random_pod(random, f"running-{number}", most=2, without=("scheduling gate",))
+        body, _ = random_pod(random, f"running-{number}", most=2, among=among - {"scheduling gate"})
         body["spec"]["nodeName"] = f"node-{random.randrange(nodes)}"
         if random.random() < 0.3:
             body["status"] = _status(random, body["spec"])
@@ -38,7 +64,7 @@ def world(random: Random, *, nodes: int = 12, running: int = 24, waiting: int = 
             made.ending.append(body)
         made.running.append(body)
     for number in range(waiting):
-        body, features = random_pod(random, f"waiting-{number}", most=3)
+        body, features = random_pod(random, f"waiting-{number}", most=3, among=among)
         made.waiting.append(body)
         made.features[body["metadata"]["name"]] = features
     for number in range(nodes):
@@ -171,8 +197,8 @@ def _node(random: Random, name: str) -> Json:
     }
 
 
-def random_pod(random: Random, name: str, *, most: int, without: tuple[str, ...] = ()) -> tuple[Json, tuple[str, ...]]:
-    """Return a pod with up to ``most`` features, and their names."""
+def random_pod(random: Random, name: str, *, most: int, among: frozenset[str]) -> tuple[Json, tuple[str, ...]]:
+    """Return a pod with up to ``most`` features among these, and their names."""
     labels = {"app": random.choice(APPS), **({"team": random.choice(SPACES)} if random.random() < 0.5 else {})}
     container: Json = {"name": "main", "image": "example.com/none", "resources": {"requests": {"cpu": "100m"}}}
     spec: Json = {"containers": [container], "terminationGracePeriodSeconds": 0}
@@ -182,7 +208,7 @@ def random_pod(random: Random, name: str, *, most: int, without: tuple[str, ...]
         "metadata": {"name": name, "namespace": random.choice(SPACES), "labels": labels},
         "spec": spec,
     }
-    chosen = random.sample(sorted(FEATURES.keys() - {*without}), random.randint(0, most))
+    chosen = random.sample(sorted(among), random.randint(0, min(most, len(among))))
     for feature in chosen:
         FEATURES[feature](random, spec)
     return body, tuple(chosen)
