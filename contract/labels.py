@@ -26,18 +26,18 @@ several."""
 KIND_LABEL = "longhaul.dev/kind"
 """Label of every Node: its kind of capacity."""
 RDMA_LABEL = "longhaul.dev/rdma"
-"""Label with the RDMA network of a host. Nodes of pools have no such label, because the pool's label selects them, and
-all machines of a pool have the same network."""
+"""Label with the RDMA network of a host. Nodes of pools do not have this label: all machines of a pool have the same
+kind of RDMA network, and the pool label selects them."""
 UNCHECKED = "longhaul.dev/unchecked"
-"""Key of the label and the taint with which a Node registers. The node controller removes both once the Node's labels
-agree with the cloud's list of the site's machines and with the environment's file."""
+"""Key of the label and the taint with which a Node registers. The node controller corrects the Node's labels by the
+cloud's list of the site's machines, or a host's by the environment's file, and then removes both."""
 
 # Of a Node: what only its machine knows.
 IMAGE_LABEL = "longhaul.dev/image"
 """Label with the version of a machine's image; each machine sets its own."""
 INTERRUPTED = "longhaul.dev/interrupted"
-"""Key of the label with which a node reports that its cloud takes it back, and of the taint that the node controller
-then adds. Pods that tolerate the taint stay until the machine ends."""
+"""Key of a label and a taint. A node sets the label when its cloud reclaims the machine, and the node controller then
+adds the taint. Pods that tolerate the taint stay until the machine ends."""
 MACHINE_LABELS = (
     "kubernetes.io/os",
     "kubernetes.io/arch",
@@ -51,11 +51,12 @@ MACHINE_LABELS = (
 NVIDIA = "nvidia.com/"
 """Prefix of NVIDIA's labels and of its device plugin's resources."""
 GPU_LABEL = "nvidia.com/gpu.present"
-"""Label that is ``true`` on every node with promised GPUs, from its registration on. NVIDIA's own objects
-(github.com/NVIDIA/k8s-device-plugin, ``deployments/static``) and the node controller select nodes by this label."""
+"""Label that is ``true`` on every node that must have GPUs according to the environment. It is set from the node's
+registration on. NVIDIA's own objects (github.com/NVIDIA/k8s-device-plugin, ``deployments/static``) and the node
+controller select nodes by this label."""
 CUDA_LABELS = "nvidia.com/cuda"
-"""Prefix of the labels with the versions of driver and CUDA, written by NVIDIA's discovery and the node's own check
-(docs/gpus.md)."""
+"""Prefix of the labels that contain the versions of the driver and of CUDA. NVIDIA's discovery and the node's own check
+write these labels (docs/gpus.md)."""
 DRIVER_LABEL = f"{CUDA_LABELS}.driver-version.major"
 """Label with the running driver's branch."""
 
@@ -66,9 +67,10 @@ TEAM_LABEL = "longhaul.dev/team"
 """Label of a team's namespace. The webhooks of Kueue and JobSet apply only to namespaces with this label, and Kueue and
 JobSet may write only there."""
 HOST_NETWORK_LABEL = "longhaul.dev/host-network"
-"""Label, ``allowed``, of a namespace whose pods may use the host's network."""
+"""Label of a namespace. The value ``allowed`` permits its pods to use the host's network."""
 OUTLIVE_LABEL = "longhaul.dev/outlive-network-cuts"
-"""Label with which a pod waits longer for a node that does not answer (``true``), or does not wait (``false``)."""
+"""Label of a pod. With ``true``, the pod stays longer on a node that does not answer. With ``false``, it stays no
+longer than the default toleration of 300 seconds."""
 
 # Of other objects.
 HOST_LABEL = "longhaul.dev/node"

@@ -20,7 +20,7 @@ class AwsNodeSubnet(Section):
         examples=["subnet-0123456789abcdef0"],
         json_schema_extra={"patternErrorMessage": "a subnet's id"},
     )
-    """Id of the subnet. Its range must be the range that the address plan gives the zone's pods."""
+    """Id of the subnet. Its range must be the range that the address plan gives the zone's nodes and pods."""
     route_table: str = Field(
         pattern=r"^rtb-[0-9a-f]{8,17}$",
         examples=["rtb-0123456789abcdef0"],
@@ -46,8 +46,8 @@ class AwsExisting(Section):
         examples=["igw-0123456789abcdef0"],
         json_schema_extra={"patternErrorMessage": "an internet gateway's id"},
     )
-    """Id of the internet gateway of the VPC, which can have only one. Zones whose subnets Longhaul makes reach the
-    internet through it."""
+    """Id of the internet gateway of the VPC, which can have only one. If Longhaul makes the subnets of a zone, the zone
+    reaches the internet through this gateway."""
     node_subnets: dict[ZoneLetter, AwsNodeSubnet] = Field(default_factory=dict)
     """Subnets for nodes, by the letter of their zone. For every other zone, Longhaul makes subnets and a NAT
     gateway."""

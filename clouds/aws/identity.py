@@ -1,4 +1,5 @@
-"""Checks of AWS's roles, policies and keys: no wildcards, no long-lived keys.
+"""Checks of AWS's roles, policies and keys: no wildcard for a whole service or for all resources, no
+long-lived keys.
 
 Grammar of policy documents: docs.aws.amazon.com, "Grammar of the IAM JSON policy language".
 """
@@ -33,8 +34,8 @@ ADMITS = frozenset(
 """Kinds of resources whose ``policy`` states who may use the resource."""
 
 WIDE_MANAGED = ("AdministratorAccess", "PowerUserAccess", "FullAccess", "ReadOnlyAccess")
-"""Endings of the names of AWS's managed policies that cover several services, or all of one (docs.aws.amazon.com, "AWS
-managed policies for job functions"). ReadOnlyAccess reads buckets and user data too."""
+"""Name endings of AWS's managed policies that grant access to several services, or to one whole service
+(docs.aws.amazon.com, "AWS managed policies for job functions"). ReadOnlyAccess reads buckets and user data too."""
 
 RESOURCELESS = frozenset(
     {
@@ -45,8 +46,8 @@ RESOURCELESS = frozenset(
     }
 )
 """Actions in use that cannot be limited to a resource (docs.aws.amazon.com, Service Authorization Reference, "Actions,
-resources, and condition keys for Amazon EC2": their column of resource types is empty). Look there before you add an
-action."""
+resources, and condition keys" for Amazon EC2 and for Amazon EC2 Auto Scaling: the column of resource types is empty for
+these actions). Look there before you add an action."""
 
 _SERVICE_WIDE = re.compile(r"^(\*|[^:]+:\*+)$")
 _ANY_RESOURCE = re.compile(r"^(\*|arn:[^:]*:[^:]*:[^:]*:[^:]*:\*)$")
@@ -67,8 +68,8 @@ class AllowStatement:
 
 
 def allowing(place: str, document: Any) -> Iterator[AllowStatement]:
-    """Yield the statements of ``document`` that allow something; none when the document is known only later. Raise
-    ``ValueError`` when it is not a policy document."""
+    """Yield the statements of ``document`` that allow something. Yield none when there is no document, or when its
+    value is not known before the deployment. Raise ``ValueError`` when it is not a policy document."""
     if document is None or is_unknown(document):
         return
     content = json.loads(document) if isinstance(document, str) else document

@@ -1,5 +1,6 @@
-"""Checks a site's existing resources that the environment names, by asking AWS. Every preview looks them up as well
-(components/aws/existing_lookups.py); both use the verdicts of :mod:`clouds.aws.existing_networks`."""
+"""Asks AWS for the existing resources that the environment names for a site, and checks them. Every preview looks them
+up as well (components/aws/existing_lookups.py); this module and the preview use the verdicts of
+:mod:`clouds.aws.existing_networks`."""
 
 from __future__ import annotations
 

@@ -51,17 +51,19 @@ class Azure(Cloud[AzureSite]):
     holds_control_plane = True
     provider = "azure-native"
     administrator_keys = MappingProxyType({"ssh-ed25519": 256, "ssh-rsa": 2048})
-    """Key types by learn.microsoft.com/azure/virtual-machines/linux/create-ssh-keys-detailed, "Supported SSH key
-    formats"."""
+    """Accepted key types, each with its minimum size in bits
+    (learn.microsoft.com/azure/virtual-machines/linux/create-ssh-keys-detailed, "Supported SSH key formats")."""
     user_data_limit = 65535
-    """Size in bytes before the API's base64 encoding (compute REST API, "OSProfile.customData")."""
+    """Largest size in bytes of a machine's user data, before the base64 encoding that the API needs (compute REST API,
+    "OSProfile.customData")."""
 
     def account_scope(self, site: AzureSite) -> str:
         """Return the subscription's id."""
         return site.subscription
 
     def immutable_settings(self, site: AzureSite, ranges: SiteRanges) -> dict[str, str]:
-        """Return the region, the subscription, the tenant, and the site's existing resources."""
+        """Return the region, the subscription, the tenant, and the existing resource group, network and DNS
+        zone of the site."""
         there = {key: getattr(site.existing, key) for key in ("resource_group", "network", "dns_zone")}
         return {
             "region": site.region,
@@ -98,7 +100,8 @@ class Azure(Cloud[AzureSite]):
         }
 
     def token_issuer(self, site: AzureSite) -> str:
-        """Return the issuer of Entra's tokens (their claim ``iss``) for machines at ``site``, as AWS names it."""
+        """Return the issuer of Entra's tokens for machines at ``site`` (the claim ``iss``) without the scheme, because
+        AWS names issuers that way."""
         return f"sts.windows.net/{site.tenant}/"
 
     @property

@@ -1,4 +1,4 @@
-"""Scale sets: the number of machines that one can hold, and the number of scale sets that a pool needs."""
+"""Scale sets: the number of machines that a scale set can hold, and the number of scale sets that a pool needs."""
 
 from __future__ import annotations
 
@@ -60,22 +60,22 @@ class AzurePoolGroups(PoolGroups[AzureSite]):
         )
 
     def zone_labels(self, place: Place[AzureSite], pool: str) -> tuple[str, ...]:
-        """Return the region with the number of each zone of the pool. Machines in one placement group are in no zone,
-        and name the region alone."""
+        """Return the region with the number of each zone of the pool. If InfiniBand connects the machines, they are in
+        one placement group and in no zone. Their label is the region alone."""
         declared = place.pools[pool]
         if has_infiniband(declared.machine_type):
             return (place.site.region,)
         return tuple(f"{place.site.region}-{number}" for number in zones_of(place, declared))
 
     def driver_labels(self, zone: str) -> dict[str, str]:
-        """Return the driver's label: the region with the zone's number, or empty for a machine in no zone
-        (github.com/kubernetes-sigs/azuredisk-csi-driver, ``deploy/example/topology``). Names of regions have no
-        hyphen."""
+        """Return the zone label of the CSI driver of disks. Its value is ``zone`` for a machine in a zone, and empty
+        for any other machine (github.com/kubernetes-sigs/azuredisk-csi-driver, ``deploy/example/topology``). Names of
+        regions have no hyphen."""
         return {"topology.disk.csi.azure.com/zone": zone if "-" in zone else ""}
 
     def may_name(self, place: Place[AzureSite], pool: str, machine: str) -> bool:
-        """Return whether the name begins with the name of the pool's first scale set, as all of its machines' names
-        do."""
+        """Return whether ``machine`` begins with the name of the pool's first scale set. The names of all machines of
+        the pool begin with it."""
         return machine.startswith(place.cloud_name(place.pool_resource(pool)))
 
     def unused_name(self, place: Place[AzureSite], pool: str) -> str:
@@ -84,5 +84,6 @@ class AzurePoolGroups(PoolGroups[AzureSite]):
         return f"{self.of_pool(place, pool)[0].name}zzzzzz"
 
     def largest(self, type_: str, machine_type: str) -> int | None:
-        """Return the largest size of a scale set, which has no maximum of its own; None for another type."""
+        """Return the largest size of a scale set of this machine type; None if the resource is not a scale set. A scale
+        set declares no maximum itself."""
         return largest_set(machine_type) if without_version(type_) == SCALE_SET else None

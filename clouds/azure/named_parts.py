@@ -1,5 +1,6 @@
-"""Checks a site's existing resources that the environment names, by asking Azure. Every preview looks them up as well
-(components/azure/existing_lookups.py); both use the verdicts of :mod:`clouds.azure.existing_networks`."""
+"""Asks Azure for the existing resources that the environment names for a site, and checks them. Every preview looks
+them up as well (components/azure/existing_lookups.py); both use the verdicts of
+:mod:`clouds.azure.existing_networks`."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ from clouds.base.findings import Finding
 
 
 def named_parts(share: CloudShare[AzureSite], reader: AzureReader, name: str) -> Iterator[Finding]:
-    """Check a site's resource group, network with its subnets, DNS zone and gateway: learn.microsoft.com, "Resource
-    Groups - Get", "Virtual Networks - Get", "Private Zones - Get", "Virtual Network Gateways - Get"."""
+    """Check a site's resource group, its network and the network's subnets, its DNS zone, and its VPN gateway:
+    learn.microsoft.com, "Resource Groups - Get", "Virtual Networks - Get", "Private Zones - Get", "Virtual Network
+    Gateways - Get"."""
     site = share.places[name].site
     there, key = site.existing, f"sites.{name}.existing"
     if there.resource_group is not None:

@@ -29,11 +29,11 @@ AUTOSCALER_ROLE = Path(__file__).with_name("autoscaler-role.json")
 
 
 FEATURES = (("Microsoft.Compute", "EncryptionAtHost"),)
-"""Features that must be registered in a subscription, each after its provider."""
+"""Pairs of a resource provider and its feature. These features must be registered in a subscription."""
 
 
 def actions() -> tuple[str, ...]:
-    """Return the role's actions."""
+    """Return the actions of the operator's role."""
     return tuple(json.loads(ROLE.read_text(encoding="utf-8"))["Actions"])
 
 
@@ -42,7 +42,7 @@ def permissions(share: CloudShare[AzureSite], reader: AzureReader, subscription:
     has it among its ``actions`` and not among its ``notActions``.
 
     Sources: learn.microsoft.com, "Permissions - List" of the Authorization API; "Resource Manager authentication API",
-    which requests that list at a subscription."""
+    where that list is requested for a subscription."""
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
     granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
     backups = _has_backups(share, subscription)
@@ -81,8 +81,8 @@ def _touches(pattern: str, action: str) -> bool:
 
 
 def scaling_role(share: CloudShare[AzureSite], reader: AzureReader, subscription: str) -> Iterator[Finding]:
-    """Check that the autoscaler's role exists when an autoscaler acts (learn.microsoft.com, "Role Definitions -
-    List")."""
+    """If the environment's autoscaler may change pools, check that its role exists in a subscription with pools
+    (learn.microsoft.com, "Role Definitions - List")."""
     names = [name for name in by_subscription(share)[subscription] if share.places[name].pools]
     if not names or not any(place.scales for place in share.places.values()):
         return

@@ -1,4 +1,5 @@
-"""Checks of Azure's resources against the rules of docs/policy.md, by azure-native's types."""
+"""Checks of Azure's resources against the rules of docs/policy.md. Each check names the azure-native types that it
+applies to."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ PRIVILEGED: Mapping[str, str] = {
     "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
     "f58310d9-a9f6-439a-9e8d-f62e7b41a168": "Role Based Access Control Administrator",
 }
-"""Roles that grant everything (learn.microsoft.com, "Azure built-in roles", Privileged)."""
+"""Roles that grant every action, or the right to assign roles (learn.microsoft.com, "Azure built-in roles",
+Privileged)."""
 
 _WIDE_SCOPE = re.compile(r"^/?(|subscriptions/[^/]+|providers/Microsoft\.Management/managementGroups/[^/]+)/?$", re.I)
 """A tenant, a management group or a subscription. A longer scope is a resource group or less."""
@@ -62,7 +64,7 @@ USER_DATA: Mapping[str, tuple[str, ...]] = {
 """Properties that hold user data, by kind."""
 
 MORE_TAGS: Mapping[str, tuple[str, ...]] = {SCALE_SET: (POOL,), VIRTUAL_MACHINE: (MACHINE,)}
-"""Tags that a kind must have besides the site's, by kind."""
+"""Tags that resources of a kind must have in addition to the site tag, by kind."""
 
 TAGGED = frozenset(
     {
@@ -85,7 +87,7 @@ TAGGED = frozenset(
         "azure-native:resources:ResourceGroup",
     }
 )
-"""Kinds that can have tags (the SDK's `tags`; a test compares the two)."""
+"""Kinds that can have tags. A test compares this set with the SDK's types that have the property `tags`."""
 
 
 def _addresses(resource: Resource, declared: Declared) -> Iterator[Breach]:
@@ -241,8 +243,8 @@ class AzurePolicyChecks(PolicyChecks[AzureSite]):
     """Checks of resources in Azure."""
 
     def public(self, place: Place[AzureSite]) -> frozenset[str]:
-        """Return the names of the site's public addresses, as `components/azure/network.py` and `vpn.py` name them, and
-        of the resources through which laptops connect."""
+        """Return the names of the site's public addresses and of the resources through which laptops connect.
+        `network.py`, `vpn.py`, `machines.py` and `laptops.py` in `components/azure` give these names."""
         egress = {f"{place.environment}-{place.name}-egress"} if makes_egress(place) else set()
         gateway = place.has_tunnels and makes_vpn_gateway(place.site)
         numbers = range(gateway_addresses(place.site)) if gateway else ()

@@ -3,9 +3,9 @@
 There are two guards, both in the engine, so they work whoever runs it (``components/guards/immutable.py`` guards
 resources in use):
 
-- a control-plane machine is deleted only when all others of its role are healthy, one at a time (``replacement.py``).
-  Also, an etcd member is deleted only when its etcd cluster keeps quorum without it, and an API server only after the
-  server has left the load balancer;
+- control-plane machines of a role are deleted one at a time. A healthy machine is deleted only when all others of its
+  role are healthy (``replacement.py``). Also, an etcd member is deleted only when its etcd cluster keeps quorum without
+  it, and an API server only after the server has left the load balancer;
 - the whole environment is destroyed only when its file says ``destroyable: true`` and the operator confirmed it.
 """
 
@@ -41,9 +41,10 @@ MOST_SERVERS = 15
 """Largest number of API servers that an environment may ever have: the model's limit."""
 
 PATIENCE = WaitingTimes(replaced=DEADLINE_S, other=30.0, look=6.0)
-"""Waiting times of guards. A machine that this run makes gets as long as its readiness may take. A machine that should
-be healthy gets long enough for a member to see a leader again. ``look`` keeps to Azure's limit: a machine may be read
-36 times, and 12 times more each minute (learn.microsoft.com, "Compute throttling limits", "Low Cost Get VM")."""
+"""Waiting times of guards. The guard waits for a machine that this run makes as long as a machine may take to become
+ready. For a machine that should be healthy, the guard waits long enough for an etcd member to find a leader again.
+``look`` keeps to Azure's limit: 36 reads of a machine at once, and 12 further reads in each minute
+(learn.microsoft.com, "Compute throttling limits", "Low Cost Get VM")."""
 
 Ask = Callable[[str], str]
 """Function that asks a peer, by its machine's name, whether the etcd cluster survives, and returns its JSON answer."""
@@ -103,8 +104,8 @@ def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> 
 
 
 def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str) -> ResourceHookBinding:
-    """Return a hook that makes an API server leave the load balancer before its machine is deleted, once another server
-    answers there.
+    """Return a hook that runs before the machine of an API server is deleted. The hook makes the server leave the load
+    balancer as soon as another server answers there.
 
     ``others``: whether the file declares other API servers; ``frontend``: the load balancer's address and port;
     ``opened_by``: the vault's secret without which the server cannot serve. While the secret does not exist, nothing
@@ -142,8 +143,8 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
 
 
 def one_at_a_time_hook(guarded: Guarded) -> ResourceHookBinding:
-    """Return a hook that lets a machine be deleted only while the others of its role are healthy. It guards VPN
-    machines."""
+    """Return a hook that lets a healthy machine be deleted only while the others of its role are healthy. It
+    guards VPN machines."""
 
     async def before_delete(_args: ResourceHookArgs) -> None:
         if not guarded.goes_with_all:
@@ -245,7 +246,8 @@ def may_leave(machine: str, leaving: Leaving, *, peers: Sequence[str], run: Run)
 
 def take_out(machine: str, *, peers: Sequence[str], run: Run, if_dead: bool = False) -> None:
     """Remove a machine's member from its etcd cluster, by asking its peers; with ``if_dead``, only when the member does
-    not answer. Raise ``GuardRefusedError`` when no peer removes it: the cluster would go on counting the member."""
+    not answer. Raise ``GuardRefusedError`` when no peer carries out the request: the cluster would go on counting a
+    dead member."""
     refusals: list[str] = []
     command = f"longhaul-node remove --member {machine}{' --if-dead' if if_dead else ''}"
     for peer in peers:

@@ -15,7 +15,8 @@ from longhaul.client.files import state_folder, write_private
 from longhaul.client.profile import ProfileIssuer
 
 EARLY_S = 60
-"""Seconds before its expiry from which a token is not used any more: a request takes time, and clocks differ."""
+"""A token is no longer used in this number of seconds before its expiry, because a request takes time, and clocks
+differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +36,8 @@ class Tokens:
 
 
 class TokenStore:
-    """The file with the tokens of one issuer and client for one place (:meth:`Profile.place`). Programs that run side
-    by side take turns, since an issuer may accept a refresh token only once."""
+    """The file with the tokens that one issuer gave one client for one set of servers (:meth:`Profile.place`). Programs
+    that run side by side take turns, since an issuer may accept a refresh token only once."""
 
     def __init__(self, issuer: ProfileIssuer, place: str) -> None:
         digest = hashlib.sha256(f"{issuer.url} {issuer.client_id} {issuer.scopes} {place}".encode()).hexdigest()[:16]

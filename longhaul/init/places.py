@@ -19,7 +19,7 @@ RACK = "rack"
 """Name of the on-premises site of `--gateway`; sites in clouds are named after their region."""
 
 LONGEST_NAME = 20
-"""Most characters of a pool's name (``clouds.base.section.Name``)."""
+"""Largest number of characters in a pool's name (``clouds.base.section.Name``)."""
 
 _AZURE_POOL = (q.AZURE_MACHINE_TYPE, q.AZURE_MAX)
 _AWS = (q.AWS_REGION, q.AWS_ZONES, q.AWS_IMAGE, q.AWS_MACHINE_TYPE, q.AWS_MAX)

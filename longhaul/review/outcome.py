@@ -1,4 +1,4 @@
-"""Outcome of a review for each environment, and what it means for the merge."""
+"""Outcomes of a review, one for each environment, and the exit code that follows from them."""
 
 from __future__ import annotations
 
@@ -71,9 +71,10 @@ class Review(_ReviewPart):
     commit: str
     """Commit that was reviewed."""
     fork: bool = False
-    """True when the change comes from a fork. The plan of a fork gets no credentials."""
+    """True when the change comes from a fork. A fork gets no credentials, so no plan is made."""
     drift: bool = False
-    """True when this compares the declared state with the clouds, instead of a change with its base."""
+    """True when the review compares the declared state with the clouds. Otherwise it compares a change with its
+    base."""
     environments: tuple[EnvironmentReview, ...] = ()
     """The gravest first, then by name."""
 
@@ -89,8 +90,8 @@ class Review(_ReviewPart):
 
     @property
     def exit_code(self) -> int:
-        """Return 4 when a plan is refused or a file is invalid; else 1 when a plan could not be made or a cloud
-        differs; else 0."""
+        """Return 4 when a plan is refused or a file is invalid. Otherwise return 1 when a plan could not be made, or
+        when a cloud differs from the declared state. Otherwise return 0."""
         codes = [_STOPS[entry.outcome] for entry in self.environments if entry.outcome in _STOPS]
         return Exit.REFUSED if Exit.REFUSED in codes else max(codes, default=0)
 

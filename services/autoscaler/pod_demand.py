@@ -28,7 +28,7 @@ class Demand:
 
     @property
     def name(self) -> str:
-        """Return text that names all of the pods."""
+        """Return a text that names the first pods and the number of the others."""
         return names_text(self.pods)
 
     @property
@@ -46,7 +46,7 @@ class GangDemand:
     gang: Gang
     priority: int
     members: tuple[Demand, ...]
-    """Members, the larger ones first."""
+    """Members in the order of :attr:`Demand.order`."""
 
     @property
     def count(self) -> int:
@@ -148,7 +148,8 @@ def _take(shape: PodShape, count: int, sets: Sequence[PodSet], left: list[int]) 
 
 
 def shapes_of(pods: Iterable[PendingPod], gangs: Iterable[Gang]) -> list[PodShape]:
-    """Return every shape of waiting pods and of gangs' sets, each object once."""
+    """Return the shapes of waiting pods and of gangs' sets. Each shape object appears once, even if several pods share
+    it."""
     shapes = {id(pod.shape): pod.shape for pod in pods}
     shapes |= {id(set_.shape): set_.shape for gang in gangs for set_ in gang.sets}
     return list(shapes.values())

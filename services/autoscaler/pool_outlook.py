@@ -1,4 +1,4 @@
-"""Groups and pools, with the number of machines that can be expected of them."""
+"""Groups and pools, with the number of machines that each has or will have."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class GroupOutlook:
     ) -> None:
         """``nodes`` is the number of the group's machines that are nodes and will stay. ``expected`` is the last known
         or requested number of its machines. ``since`` is the time since which the group has lacked machines. ``lost``
-        are the keys of machines that were nodes before. ``unlisted`` is the number of machines without a node that the
-        group's list has lacked for a short time."""
+        are the keys of machines that were nodes before. ``unlisted`` is the number of machines that have no node and
+        that recently disappeared from the group's list."""
         self.group, self.name, self.unlisted = group, group.name, unlisted
         former = {machine.id for machine in group.unjoined if machine_key(group.name, machine.id) in lost}
         self.late = tuple(
@@ -49,7 +49,8 @@ class GroupOutlook:
         self.size = group.wanted - len(group.refused)
         """Number of machines that the group should have once its refused machines have been ended."""
         self.overdue = bool(group.error) and (since is None or now - since > join)
-        """True when the requested machines should exist by now, and the cloud does not report them."""
+        """True when the cloud gives no current answer, and requested machines are no longer expected: the group has
+        lacked machines for longer than ``join``, or ``since`` is None."""
         if group.error:
             # Machines that were requested after the cloud's last answer will come all the same.
             self.size = max(self.size, nodes, expected)
@@ -85,7 +86,7 @@ class PoolOutlook:
         self.unfit: Obstacle | None = None
         """Reason why none of the pool's last machines became fit for pods; None without such a failure."""
         self.bought = 0
-        """Number of machines that this decision asks for."""
+        """Number of machines that the autoscaler requests for the pool in the present decision."""
 
     @property
     def is_frozen(self) -> bool:

@@ -21,7 +21,7 @@ class WatchedNodes(Protocol):
 
 
 class NodeWork(ABC):
-    """Work on Nodes that compares them in memory, and sends only changes to the API."""
+    """Work on Nodes. It decides in memory which Nodes need a change, and sends only these changes to the API."""
 
     def __init__(self, nodes: WatchedNodes) -> None:
         self.nodes = nodes
@@ -35,7 +35,7 @@ class NodeWork(ABC):
 
     @abstractmethod
     def change(self, node: Object) -> None:
-        """Change a Node in the version that was read. Raise ``ApiError`` if that fails."""
+        """Change a Node, provided that it still has the version that was read. Raise ``ApiError`` if that fails."""
 
     def look(self) -> bool:
         """Make the necessary changes. Return whether a change failed and must be tried again."""

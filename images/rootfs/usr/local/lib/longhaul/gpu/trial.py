@@ -22,7 +22,7 @@ KILLED_S = 5.0
 
 SAID_LINES = 5
 SAID_BYTES = 4096
-"""Largest size in bytes of the end of the trial's output in the finding."""
+"""The finding quotes the end of the trial's output: at most this number of bytes."""
 
 
 def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[GpuFinding]:

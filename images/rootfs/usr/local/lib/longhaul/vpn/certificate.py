@@ -101,5 +101,6 @@ def key_of(request: str) -> Key:
 
 
 def end(now: datetime, *, hours: float, token_ends: float) -> datetime:
-    """Return the expiry of a certificate that is made now, which is at most the expiry of the token."""
+    """Return the expiry of a certificate that is made at ``now``: after ``hours``, but not later than the token's
+    expiry."""
     return min(now + timedelta(hours=hours), datetime.fromtimestamp(token_ends, UTC)).replace(microsecond=0)
