@@ -8,29 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from services.autoscaler.cluster_snapshot import ClusterNode, DaemonPod, LabelPairs
+from services.autoscaler.cluster_snapshot import ClusterNode
 from services.autoscaler.free_capacity import (
-    ANY,
     EquivalentNodes,
     NodeRoom,
     NodeRow,
     PodNeed,
     Tier,
-    labels_of,
     most_of_each,
 )
 from services.autoscaler.host_spreading import HostSpreading
+from services.autoscaler.pod_needs import PodNeeds
 from services.autoscaler.pod_shapes import (
-    COMMON,
-    VOLUMES_OF,
     AntiAffinity,
     NodeConstraints,
     NodeKind,
     PodShape,
-    Resources,
-    absent_amount,
 )
-from services.autoscaler.scheduling_rules import keeps_apart, mismatch
+from services.autoscaler.scheduling_rules import mismatch
 from services.autoscaler.volume_counts import VolumeId
 from services.autoscaler.volume_ledger import VolumeLedger
 
@@ -49,35 +44,16 @@ class CapacityLedger:
         """``shapes`` are all shapes that will be placed. ``apart`` are the running pods' anti-affinities by host.
         ``closed`` are their other anti-affinities, each with the values of its label on the nodes where these pods run.
         ``keys`` are further labels that distinguish classes of nodes."""
-        distinct = dict.fromkeys(shapes)
-        names = sorted(
-            {name for shape in distinct for name, _ in shape.requests}
-            | {VOLUMES_OF + driver for shape in distinct for driver, _ in shape.shared_volumes},
-            key=lambda resource: (resource in COMMON, resource),
-        )
-        self.index = {name: index for index, name in enumerate(names)}
-        self.names = names
-        self._absent = list(map(absent_amount, names))
-        """Amounts of resources on a node that does not report them."""
-        wheres = {shape.where for shape in distinct}
+        distinct = tuple(dict.fromkeys(shapes))
         wide = closed or {}
+        self.needs = PodNeeds(distinct, apart=apart, closed=wide)
+        wheres = {shape.where for shape in distinct}
         self._keys = sorted({*keys, *(term.key for term in wide), *(key for where in wheres for key in where.labels)})
-        spreads = dict.fromkeys(spread.counted for shape in distinct for spread in shape.spreads)
-        terms = dict.fromkeys((*apart, *(term for shape in distinct for term in shape.apart), *wide, *spreads))
-        self._bits = {term: 1 << number for number, term in enumerate(terms)}
-        self._closed = {self._bits[term]: [(term.key, value) for value in values] for term, values in wide.items()}
-        self._counted = tuple(self._bits[term] for term in spreads)
-        """Bits of the pods that spreadings count."""
-        self._spreading = HostSpreading(self._counted, self._matches) if self._counted else None
+        counted = self.needs.counted
+        self._spreading = HostSpreading(counted, self.needs.matches) if counted else None
         self._volumes = VolumeLedger()
         self._hosts: dict[str, NodeRoom] = {}
         """The first node of each host."""
-        self._by_label: dict[tuple[str, str], list[AntiAffinity]] = {}
-        """Anti-affinities by the labels of :func:`~services.autoscaler.free_capacity.labels_of`."""
-        for term in terms:
-            for label in labels_of(term):
-                self._by_label.setdefault(label, []).append(term)
-        self._matched: dict[tuple[str, LabelPairs], int] = {}
         self._classes: dict[object, EquivalentNodes] = {}
         self._by_kind: dict[tuple[int, Tier], tuple[NodeKind, EquivalentNodes]] = {}
         """Classes by the ``id`` of a kind, whose object equal nodes share, and by tier. The kind is stored so that its
@@ -87,54 +63,7 @@ class CapacityLedger:
             tuple[NodeConstraints, Sequence[Tier], tuple[str, str] | None, frozenset[tuple[str, str]]],
             tuple[EquivalentNodes, ...],
         ] = {}
-        self._needs: dict[tuple[PodShape, int], PodNeed] = {}
         self._journal: list[Callable[[], None]] = []
-
-    @property
-    def has_anti_affinity(self) -> bool:
-        """Return whether labels of pods matter, because an anti-affinity or a spreading selects pods by them."""
-        return bool(self._bits)
-
-    def vector(self, resources: Resources) -> list[int]:
-        """Return the amounts of the resources that pods request, in the ledger's order."""
-        return list(map(resources.get, self.names, self._absent))
-
-    def need(self, shape: PodShape, identity: tuple[str, LabelPairs] = ("", ())) -> PodNeed:
-        """Return a shape's need. ``identity`` is the pod's namespace and labels, which matter only when an
-        anti-affinity or a spreading selects pods by them."""
-        matches = self._matches(*identity) if self._bits else 0
-        known = self._needs.get((shape, matches))
-        if known is None:
-            vector = tuple(sorted((self.index[name], amount) for name, amount in shape.requests))
-            owns = sum({self._bits[term] for term in shape.apart})
-            known = self._needs[shape, matches] = PodNeed(
-                shape,
-                vector,
-                matches=matches,
-                owns=owns,
-                closed=frozenset(pair for bit, pairs in self._closed.items() if bit & matches for pair in pairs),
-                spreads=tuple((self._bits[spread.counted], spread) for spread in shape.spreads),
-                counted=tuple(bit for bit in self._counted if bit & matches),
-                shared=tuple((self.index[VOLUMES_OF + volume[0]], volume) for volume in shape.shared_volumes),
-            )
-        return known
-
-    def daemon_need(self, daemon: DaemonPod) -> PodNeed:
-        """Return the need of a daemon set's pod without its requests, which may be for resources that no waiting pod
-        requests."""
-        owns = sum({self._bits[term] for term in (*daemon.shape.apart, *daemon.shape.wide)})
-        matches = self._matches(daemon.namespace, daemon.labels) if self._bits else 0
-        counted = tuple(bit for bit in self._counted if bit & matches)
-        return PodNeed(daemon.shape, (), matches=matches, owns=owns, counted=counted)
-
-    def _matches(self, namespace: str, labels: LabelPairs) -> int:
-        known = self._matched.get((namespace, labels))
-        if known is None:
-            pairs = dict(labels)
-            likely = {term for label in (*labels, ANY) for term in self._by_label.get(label, ())}
-            known = sum(self._bits[term] for term in likely if keeps_apart(term, namespace, pairs))
-            self._matched[namespace, labels] = known
-        return known
 
     def class_of(self, kind: NodeKind, tier: Tier) -> EquivalentNodes:
         """Return the class of nodes of a kind."""
@@ -166,10 +95,10 @@ class CapacityLedger:
 
     def _note_pods(self, room: NodeRoom) -> None:
         """Record the anti-affinities and spreadings that the pods on a node have or match."""
-        if room.node and self._bits:
-            room.owns |= sum({self._bits[term] for term in room.node.apart})
+        if room.node and self.needs.has_rules:
+            room.owns |= self.needs.owns(room.node.apart)
             for identity in room.node.identities:
-                room.matches |= self._matches(*identity)
+                room.matches |= self.needs.matches(*identity)
             self._join_host(room)
         if self._spreading:
             self._spreading.add(room)
@@ -193,7 +122,7 @@ class CapacityLedger:
     def add_outside(self, node: ClusterNode) -> None:
         """Add a node that takes no pods, because it is cordoned or does not answer. Such a node counts only for
         spreadings."""
-        if self._bits:
+        if self.needs.has_rules:
             self._note_pods(NodeRoom(node.name, node.kind, Tier.BUSY, [], node))
 
     def add_new(self, room: NodeRoom) -> None:

@@ -24,7 +24,7 @@ class NewNodeContents:
     def __init__(self, ledger: CapacityLedger, daemons: Iterable[DaemonPod], *, after: datetime) -> None:
         """Nodes that were made after the time ``after`` may still lack daemon sets' pods."""
         self._ledger, self._after = ledger, after
-        self._needs = {id(daemon): (daemon, ledger.daemon_need(daemon)) for daemon in daemons}
+        self._needs = {id(daemon): (daemon, ledger.needs.of_daemon(daemon)) for daemon in daemons}
         self._known: dict[tuple[str, NodeKind], Content] = {}
 
     def of(self, pool: PoolOutlook, kind: NodeKind) -> Content:
@@ -40,13 +40,13 @@ class NewNodeContents:
         pods that it still lacks. Their controller makes them when it sees the node, which takes a while when many nodes
         join."""
         if not self._needs or node.made is None or node.made <= self._after:
-            return self._ledger.vector(node.free), ()
+            return self._ledger.needs.amounts(node.free), ()
         late = (daemon for daemon, _ in self._needs.values() if not _is_there(daemon, node))
         return self._content(_with_daemons(node.free, node.kind, late))
 
     def _content(self, content: tuple[Resources, tuple[DaemonPod, ...]]) -> Content:
         free, daemons = content
-        return self._ledger.vector(free), tuple((daemon.name, self._needs[id(daemon)][1]) for daemon in daemons)
+        return self._ledger.needs.amounts(free), tuple((daemon.name, self._needs[id(daemon)][1]) for daemon in daemons)
 
 
 def new_node_kind(pool: PoolOutlook, group: GroupOutlook) -> NodeKind:

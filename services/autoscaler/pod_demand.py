@@ -71,14 +71,14 @@ def group_pods(pods: Iterable[PendingPod], ledger: CapacityLedger) -> list[Deman
     needs: dict[int, PodNeed] = {}
     # Pods share their shape objects, so these are compared by identity, and by value once for each object.
     same: dict[int, PodNeed] = {}
-    labelled = ledger.has_anti_affinity
+    labelled = ledger.needs.has_rules
     for pod in pods:
         if labelled:
-            need = ledger.need(pod.shape, (pod.namespace, pod.labels))
+            need = ledger.needs.of(pod.shape, (pod.namespace, pod.labels))
         else:
             known = same.get(id(pod.shape))
             if known is None:
-                known = same[id(pod.shape)] = ledger.need(pod.shape)
+                known = same[id(pod.shape)] = ledger.needs.of(pod.shape)
             need = known
         needs[id(need)] = need
         by_need.setdefault((id(need), pod.priority), []).append(pod.id)
@@ -127,7 +127,9 @@ def _absent(gang: Gang, waiting: Iterable[PendingPod], ledger: CapacityLedger) -
         if count:
             names = tuple(f"{gang.name}[{number}][{index}]" for index in range(count))
             demands.append(
-                Demand(need=ledger.need(set_.shape, set_.identity), priority=gang.priority, pods=names, declared=True)
+                Demand(
+                    need=ledger.needs.of(set_.shape, set_.identity), priority=gang.priority, pods=names, declared=True
+                )
             )
     return demands
 

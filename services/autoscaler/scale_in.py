@@ -154,7 +154,7 @@ class ScaleIn:
     def _move_pods(self, node: ClusterNode) -> bool:
         """Place a node's movable pods on other nodes. Return False, and place none, when one of them has no room."""
         needs = [
-            (pod, self._ledger.need(pod.shape, (pod.namespace, pod.labels)))
+            (pod, self._ledger.needs.of(pod.shape, (pod.namespace, pod.labels)))
             for pod in sorted(node.moving, key=lambda candidate: candidate.id)
         ]
         room = self._rooms.get(node.name)

@@ -143,7 +143,7 @@ def _seat_nominated(pods: Iterable[PendingPod], rooms: Mapping[str, NodeRoom], l
     yet."""
     for pod in pods:
         if pod.nominated in rooms:
-            ledger.reserve(rooms[pod.nominated], ledger.need(pod.shape, (pod.namespace, pod.labels)), 1)
+            ledger.reserve(rooms[pod.nominated], ledger.needs.of(pod.shape, (pod.namespace, pod.labels)), 1)
 
 
 def _gangs(snapshot: ClusterSnapshot, rooms: Mapping[str, NodeRoom], ledger: CapacityLedger) -> list[GangDemand]:

@@ -168,7 +168,7 @@ def _too_small(need: PodNeed, ledger: CapacityLedger, market: Market) -> str:
         return min(offer.empty[index] / amount for index, amount in need.vector), offer.pool.name
 
     best = max(offers, key=nearness)
-    empty = dict(zip(ledger.names, best.empty, strict=True))
+    empty = dict(zip(ledger.needs.names, best.empty, strict=True))
     names = [name for name in _asked(need) if name != PODS and empty[name] != NO_LIMIT]
     has = ", ".join(
         UNKNOWN_STORAGE if name == STORAGE and name not in best.pool.capacity else quantity(name, max(0, empty[name]))

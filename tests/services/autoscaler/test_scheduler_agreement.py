@@ -119,7 +119,7 @@ def accepting_nodes(state: ClusterState) -> dict[str, frozenset[str]]:
     apart = {term for node in state.nodes for term in node.apart}
     ledger = CapacityLedger(shapes, apart=apart, closed=closed_domains(state.nodes))
     everywhere = {
-        node.name: NodeRoom(node.name, node.kind, Tier.BUSY, ledger.vector(node.free), node)
+        node.name: NodeRoom(node.name, node.kind, Tier.BUSY, ledger.needs.amounts(node.free), node)
         for node in state.nodes
         if node.cordon is CordonOrigin.NONE
     }
@@ -127,7 +127,7 @@ def accepting_nodes(state: ClusterState) -> dict[str, frozenset[str]]:
     _seat_nominated(state.pods, everywhere, ledger)
     result = {}
     for pod in state.pods:
-        need = ledger.need(pod.shape, (pod.namespace, pod.labels))
+        need = ledger.needs.of(pod.shape, (pod.namespace, pod.labels))
         rooms = []
         # Each is offered by itself: a pod that was placed changes where the next one may be.
         while True:
