@@ -21,7 +21,7 @@ from services.autoscaler.decision_memory import DecisionMemoryStore
 from services.autoscaler.gang_objects import gang_of_pod, gangs
 from services.autoscaler.node_load import budget_of
 from services.autoscaler.node_objects import MachineFacts, NodeParser
-from services.autoscaler.nominations import valid_nominations
+from services.autoscaler.nominations import nominated_node, valid_nominations
 from services.autoscaler.pod_defaults import PodDefaults
 from services.autoscaler.pod_objects import Object, ShapeParser
 from services.autoscaler.volume_claims import SOURCES, StorageObjects, VolumeClaims
@@ -237,10 +237,7 @@ def _pod(item: Object, shapes: ShapeParser) -> PendingPod:
         priority=int(item["spec"].get("priority") or 0),
         labels=tuple(sorted((metadata.get("labels") or {}).items())),
         gang=gang_of_pod(item),
-        # A pod that may not preempt displaces nobody: it is placed like any other.
-        nominated=""
-        if item["spec"].get("preemptionPolicy") == "Never"
-        else str(item.get("status", {}).get("nominatedNodeName") or ""),
+        nominated=nominated_node(item),
     )
 
 

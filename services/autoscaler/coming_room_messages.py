@@ -60,13 +60,8 @@ def coming(placer: Placer, groups: PoolAssessment, now: datetime) -> Iterator[Sc
         many = (
             f"{group.coming} {pool.pool.machine_type}" if pool.pool.machine_type else counted(group.coming, "machine")
         )
-        yield ScalingAction(
-            verb=Verb.TELL,
-            target=names_text(tuple(sorted(pods))[:1]),
-            reason=WaitReason.MACHINES_REQUESTED,
-            message=f"asked {pool.pool.region or pool.pool.site} for {many} {ago} ago",
-            pods=tuple(sorted(pods)),
-        )
+        message = f"asked {pool.pool.region or pool.pool.site} for {many} {ago} ago"
+        yield _message(pods, WaitReason.MACHINES_REQUESTED, message)
 
 
 def ending(placer: Placer) -> Iterator[ScalingAction]:
@@ -76,13 +71,14 @@ def ending(placer: Placer) -> Iterator[ScalingAction]:
         if placed.ending and not placed.gang:
             waiting.setdefault(placed.node, []).extend(placed.pods)
     for node, pods in waiting.items():
-        yield ScalingAction(
-            verb=Verb.TELL,
-            target=names_text(tuple(sorted(pods))[:1]),
-            reason=WaitReason.PODS_ENDING,
-            message=f"it has room on {node} as soon as pods that are being ended are gone",
-            pods=tuple(sorted(pods)),
-        )
+        message = f"it has room on {node} as soon as pods that are being ended are gone"
+        yield _message(pods, WaitReason.PODS_ENDING, message)
+
+
+def _message(pods: Iterable[str], reason: WaitReason, message: str) -> ScalingAction:
+    """Return a message to pods, with the first of them as its target."""
+    names = tuple(sorted(pods))
+    return ScalingAction(verb=Verb.TELL, target=names_text(names[:1]), reason=reason, message=message, pods=names)
 
 
 def waits(pods: Iterable[PendingPod], actions: Iterable[ScalingAction], placer: Placer) -> Counter[WaitReason]:

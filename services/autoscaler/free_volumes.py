@@ -22,16 +22,16 @@ def free_volumes(volumes: Iterable[Object], claim: Object, name: tuple[str, str]
     bound to the claim is the only choice (k8s.io/component-helpers, ``storage/volume``, ``FindMatchingVolume``)."""
     choices: list[tuple[int, str, tuple[NodeSelectorTerm, ...]]] = []
     for item in volumes:
-        spec, about = item["spec"], item["metadata"]
-        of = spec.get("claimRef")
+        spec, reference = item["spec"], item["spec"].get("claimRef")
         # A volume of a former claim with this name belongs to no claim now.
-        bound = bool(of) and (
-            (of.get("namespace"), of.get("name")) == name and of.get("uid") in (None, "", claim["metadata"].get("uid"))
+        bound = bool(reference) and (
+            (reference.get("namespace"), reference.get("name")) == name
+            and reference.get("uid") in (None, "", claim["metadata"].get("uid"))
         )
-        if class_of(item) == class_ and (bound or not of) and _suits(item, claim, bound=bound):
+        if class_of(item) == class_ and (bound or not reference) and _suits(item, claim, bound=bound):
             required = (spec.get("nodeAffinity") or {}).get("required")
             size = -1 if bound else whole(STORAGE, (spec.get("capacity") or {}).get(STORAGE, 0))
-            choices.append((size, about["name"], node_terms(required) if required else ()))
+            choices.append((size, item["metadata"]["name"], node_terms(required) if required else ()))
     choices.sort(key=lambda choice: choice[:2])
     only = choices[:1] if choices and choices[0][0] < 0 else choices
     size = requested_storage(claim) or 0

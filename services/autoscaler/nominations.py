@@ -16,6 +16,13 @@ from services.autoscaler.scheduling_rules import mismatch
 Object = Mapping[str, Any]
 
 
+def nominated_node(item: Object) -> str:
+    """Return the node on which the scheduler makes room for a pod; empty when there is none. A pod that may not preempt
+    displaces no pod, so it is placed like any other."""
+    may_preempt = item["spec"].get("preemptionPolicy") != "Never"
+    return str(item.get("status", {}).get("nominatedNodeName") or "") if may_preempt else ""
+
+
 def valid_nominations(
     pods: Sequence[PendingPod], nodes: Iterable[ClusterNode], on: Mapping[str, Sequence[Object]]
 ) -> tuple[PendingPod, ...]:

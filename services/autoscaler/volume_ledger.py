@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 
-from contract.labels import HOSTNAME_LABEL
 from services.autoscaler.pod_shapes import FreeVolumes, NodeConstraints, NodeKind, NodeSelectorTerm, PodShape
-from services.autoscaler.scheduling_rules import label_mismatch
+from services.autoscaler.scheduling_rules import label_mismatch, node_labels
 
 Reaches = Callable[[tuple[NodeSelectorTerm, ...]], bool]
 """Returns whether a node fulfils one of some alternatives."""
@@ -16,7 +15,7 @@ class VolumeLedger:
     """Volumes and claims that placed pods have."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, None] = {}
+        self._taken: set[str] = set()
         """Volumes by name, and claims for one pod at a time by namespace and name."""
         self._volumes: dict[str, str] = {}
         """Volume of each claim that several pods have; empty for one that is to be made."""
@@ -28,11 +27,14 @@ class VolumeLedger:
 
     def take(self, shape: PodShape, kind: NodeKind, name: str, count: int) -> Callable[[], None]:
         """Take the volumes and claims of pods on a node. Return the function that undoes that."""
-        former = self._taken, self._volumes
-        _, self._taken, self._volumes = self._choose(shape, _places(kind, name)[0], count)
+        _, taken, volumes = self._choose(shape, _places(kind, name)[0], count)
+        self._taken |= taken
+        self._volumes |= volumes
 
         def undo() -> None:
-            self._taken, self._volumes = former
+            self._taken -= taken
+            for claim in volumes:
+                del self._volumes[claim]
 
         return undo
 
@@ -47,45 +49,46 @@ class VolumeLedger:
             return f"storage class {classes} has too few free volumes for it"
         return ""
 
-    def _choose(self, shape: PodShape, reaches: Reaches, count: int) -> tuple[int, dict[str, None], dict[str, str]]:
-        """Return the number of pods that can have their volumes, at most ``count``, and what is taken then."""
-        taken, volumes = self._taken, self._volumes
+    def _choose(self, shape: PodShape, reaches: Reaches, count: int) -> tuple[int, set[str], dict[str, str]]:
+        """Return the number of pods that can have their volumes, at most ``count``, and the volumes and claims that
+        they newly take."""
+        taken: set[str] = set()
+        volumes: dict[str, str] = {}
         for number in range(count):
-            if any(claim in taken for claim in shape.single_claims):
+            if any(claim in self._taken or claim in taken for claim in shape.single_claims):
                 return number, taken, volumes
-            chosen: list[tuple[str, str]] = []
+            chosen: dict[str, str] = {}
+            names: set[str] = set()
             for free in shape.free_volumes:
-                volume = _choice(free, reaches, volumes, {*taken, *(volume for _, volume in chosen)})
+                known = self._volumes.get(free.claim, volumes.get(free.claim))
+                volume = _choice(free, reaches, known, (self._taken, taken, names))
                 if volume is None:
                     return number, taken, volumes
-                chosen.append((free.claim, volume))
-            names = (*shape.single_claims, *(volume for _, volume in chosen if volume))
-            taken = {**taken, **dict.fromkeys(names)}
-            volumes = {**volumes, **{claim: volume for claim, volume in chosen if claim}}
+                if volume:
+                    names.add(volume)
+                if free.claim and known is None:
+                    chosen[free.claim] = volume
+            taken |= names.difference(self._taken).union(shape.single_claims)
+            volumes |= chosen
         return count, taken, volumes
 
 
-def _choice(free: FreeVolumes, reaches: Reaches, volumes: Mapping[str, str], taken: Iterable[str]) -> str | None:
+def _choice(free: FreeVolumes, reaches: Reaches, known: str | None, taken: Iterable[Set[str]]) -> str | None:
     """Return the volume that a claim takes (k8s.io/component-helpers, ``storage/volume``, ``FindMatchingVolume``); an
-    empty name for one that is made; None when the claim has none."""
-    known = volumes.get(free.claim)
+    empty name for one that is made; None when the claim has none. ``known`` is the volume that the claim has taken for
+    another pod."""
     if known == "":
         return known
     for name, terms in free.choices:
-        if (name == known if known else name not in taken) and (not terms or reaches(terms)):
+        if (name == known if known else not any(name in names for names in taken)) and (not terms or reaches(terms)):
             return name
     return "" if free.provisioned is not None and not known and all(map(reaches, free.provisioned)) else None
 
 
 def _places(kind: NodeKind, name: str) -> list[Reaches]:
     """Return functions for a node; for a node that is still to be made, one for each zone in which it may be."""
-    places = []
-    for variant in kind.variants or ((),):
-        labels = {**dict(kind.labels), **dict(variant)}
-        if name:
-            labels.setdefault(HOSTNAME_LABEL, name)
-        places.append(_reaches(labels, name))
-    return places
+    labels = node_labels(kind, name)
+    return [_reaches(labels | dict(variant), name) for variant in kind.variants or ((),)]
 
 
 def _reaches(labels: Mapping[str, str], name: str) -> Reaches:

@@ -12,6 +12,7 @@ from pathlib import Path
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.paths import NODES, PODS
+from contract.taints import CORDON
 from lab import tools
 from services.autoscaler.cluster_state import (
     ATTACHMENTS,
@@ -29,6 +30,8 @@ from tests.services.autoscaler.scheduler_worlds import World
 from tests.support.api_server import ApiServer, api_server
 
 TOOLS = ["etcd", "kube-apiserver", "kube-scheduler", "kubectl"]
+CORDONED = {"key": CORDON, "effect": "NoSchedule"}
+"""Taint of a cordoned node."""
 RANKS = 4
 """Number of daemon sets whose pods are scheduled one after the other."""
 
@@ -71,8 +74,7 @@ def build(api: Api, made: World) -> None:
         make_node(api, body)
     for body in (*made.running, *made.waiting):
         if make_pod(api, body) and body in made.ending:
-            metadata = body["metadata"]
-            path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+            path = pod_path(body)
             api.delete(path, uid=api.get(path)["metadata"]["uid"], grace_s=600)
 
 
@@ -85,8 +87,12 @@ def make_node(api: Api, body: Json) -> None:
     condition = ready | {"lastHeartbeatTime": moment, "lastTransitionTime": moment}
     api.patch(f"{path}/status", {"status": {**body["status"], "conditions": [condition]}})
     # Controllers would exchange the taint that the API server gives a new node; they do not run here.
-    cordon = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
-    api.patch(path, {"spec": {"taints": [*taints, *(cordon if body["spec"].get("unschedulable") else [])] or None}})
+    api.patch(path, {"spec": {"taints": [*taints, *([CORDONED] if body["spec"].get("unschedulable") else [])] or None}})
+
+
+def pod_path(body: Json) -> str:
+    """Return the path of a pod."""
+    return f"/api/v1/namespaces/{body['metadata']['namespace']}/pods/{body['metadata']['name']}"
 
 
 def make_pod(api: Api, body: Json) -> bool:

@@ -14,7 +14,7 @@ from tests.services.autoscaler.pod_features import Json
 from tests.services.autoscaler.scheduled_cluster import build, clear, delete, watched
 from tests.services.autoscaler.scheduler_oracle import guided_scheduler, message_of, name_of, preempt, schedulable_nodes
 from tests.services.autoscaler.scheduler_worlds import World, chosen_seeds, few_features, world
-from tests.services.autoscaler.test_scheduler_agreement import TOLD, accepting_nodes
+from tests.services.autoscaler.test_scheduler_agreement import accepting_nodes, differing_nodes
 from tests.support.api_server import ApiServer, eventually
 
 MANY = 40
@@ -54,18 +54,8 @@ def disagreements(server: ApiServer, seed: int) -> list[str]:
     nominated = {pod.id: pod.nominated for pod in state.pods if pod.nominated}
     expected = schedulable_nodes(server, api, preempting=True)
     actual = accepting_nodes(state)
-    told = {pod.id: [str(obstacle.message) for obstacle in pod.shape.unknown] for pod in state.pods}
-    cordoned = {body["metadata"]["name"] for body in made.nodes if body["spec"].get("unschedulable")}
-    lines = []
-    for name in sorted(actual.keys() - nominated.keys()):
-        nodes, text = expected[name]
-        features = made.features[name.partition("/")[2]]
-        if told[name]:
-            if nodes - cordoned and not {*features} & TOLD.keys():
-                lines.append(f"{name} {features}: told {told[name]}; the scheduler names {sorted(nodes)}")
-        elif nodes - cordoned != actual[name]:
-            more, fewer = sorted(actual[name] - nodes), sorted(nodes - cordoned - actual[name])
-            lines.append(f"{name} {features}: too many {more}, too few {fewer}; the scheduler: {text}")
+    others = {name: nodes for name, nodes in actual.items() if name not in nominated}
+    lines = differing_nodes(made, state, expected, others)
     leaving = [item for item in api.items(PODS) if "deletionTimestamp" in item["metadata"]]
     for item in leaving:
         delete(api, PODS, item)

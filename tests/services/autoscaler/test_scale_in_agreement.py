@@ -34,7 +34,7 @@ from services.autoscaler.scaling_actions import ScalingDecision, Verb
 from services.autoscaler.scaling_decision import decide
 from services.autoscaler.time_limits import ScalingLimits
 from tests.services.autoscaler.pod_features import Json
-from tests.services.autoscaler.scheduled_cluster import build, clear, delete, make_pod, watched
+from tests.services.autoscaler.scheduled_cluster import CORDONED, build, clear, delete, make_pod, pod_path, watched
 from tests.services.autoscaler.scheduler_oracle import guided_scheduler, message_of, name_of
 from tests.services.autoscaler.scheduler_worlds import World, chosen_seeds, few_features, world
 from tests.support.api_server import ApiServer, eventually
@@ -42,7 +42,6 @@ from tests.support.api_server import ApiServer, eventually
 POOL = "cpu"
 WORLDS, MANY = 2, 40
 """Number of clusters in each run of the suite, and in the drill."""
-CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 @pytest.mark.engine
@@ -97,7 +96,7 @@ def disagreements(server: ApiServer, seed: int) -> list[str]:
     placed = {pod: {part.node} for part in removals.decision.placed for pod in part.pods}
     closed = {*removals.pods, *(node.name for node in state.nodes if node.cordon is CordonOrigin.OTHERS)}
     for name in removals.pods:
-        api.patch(f"{NODES}/{name}", {"spec": {"unschedulable": True, "taints": [*_taints(made, name), CORDON]}})
+        api.patch(f"{NODES}/{name}", {"spec": {"unschedulable": True, "taints": [*_taints(made, name), CORDONED]}})
     lines: list[str] = []
     moved = 0
     with guided_scheduler(server, lambda pod, _: frozenset(placed.get(pod, ()))) as offered:
@@ -108,7 +107,7 @@ def disagreements(server: ApiServer, seed: int) -> list[str]:
                     lines.append(f"{pod} waits, and is expected on {waiting.node}: {text}")
         for name, parts in removals.pods.items():
             for pod in sorted(pods.keys() & {pod for pod, _ in parts}):
-                delete(api, PODS, api.get(_path(pods[pod])))
+                delete(api, PODS, api.get(pod_path(pods[pod])))
             for pod, target in parts:
                 placed[pod] = {target}
                 text = _made_again(api, pods[pod], offered)
@@ -181,18 +180,18 @@ def _needless(
     """Return that a node stays although the scheduler runs all of its pods on the remaining nodes. Its pods are on it
     again in the end."""
     names = sorted(pod.id for pod in node.moving)
-    found = {}
+    accepting = {}
     for name in names:
-        delete(api, PODS, api.get(_path(pods[name])))
+        delete(api, PODS, api.get(pod_path(pods[name])))
     for name in names:
         placed[name] = remaining
         _made_again(api, pods[name], offered)
-        found[name] = sorted(offered.get(name, frozenset()) & remaining)
+        accepting[name] = sorted(offered.get(name, frozenset()) & remaining)
     for name in names:
-        delete(api, PODS, api.get(_path(pods[name])))
+        delete(api, PODS, api.get(pod_path(pods[name])))
     for name in names:
         assert make_pod(api, pods[name])
-    return [f"{node.name} stays, but its pods have room: {found}"] if all(found.values()) else []
+    return [f"{node.name} stays, but its pods have room: {accepting}"] if all(accepting.values()) else []
 
 
 def _made_again(api: Api, pod: Json, offered: dict[str, frozenset[str]]) -> str:
@@ -214,10 +213,6 @@ def _tried(api: Api, pod: str, offered: dict[str, frozenset[str]]) -> str:
 def _taints(made: World, name: str) -> list[Json]:
     (node,) = [node for node in made.nodes if _name(node) == name]
     return [*node["spec"]["taints"]]
-
-
-def _path(pod: Json) -> str:
-    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
 
 
 def _name(item: Json) -> str:

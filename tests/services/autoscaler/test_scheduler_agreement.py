@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
@@ -94,22 +95,35 @@ def world_disagreements(server: ApiServer, made: World, title: str) -> list[str]
     state = cluster_state(watched(list_all(api)), machines={}, taints={}, now=api.now())
     expected = schedulable_nodes(server, api)
     actual = accepting_nodes(state)
-    told = {pod.id: [str(obstacle.message) for obstacle in pod.shape.unknown] for pod in state.pods}
     gated = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in made.waiting if GATE in pod["spec"]}
     assert expected.keys() - gated == actual.keys()
+    lines = differing_nodes(made, state, expected, actual)
+    seen = Counter(feature for name in actual for feature in made.features[name.partition("/")[2]])
+    told = sum(bool(pod.shape.unknown) for pod in state.pods)
+    print(f"{title}: {len(expected)} pods, {told} told, {dict(seen)}", *lines, sep="\n")
+    return lines
+
+
+def differing_nodes(
+    made: World,
+    state: ClusterState,
+    expected: Mapping[str, tuple[frozenset[str], str]],
+    actual: Mapping[str, frozenset[str]],
+) -> list[str]:
+    """Return the pods among ``actual`` for which the autoscaler and the scheduler name different nodes."""
+    told = {pod.id: [str(obstacle.message) for obstacle in pod.shape.unknown] for pod in state.pods}
     # A pod that tolerates everything may run on a cordoned node; somebody cordoned it to have it empty.
     cordoned = {body["metadata"]["name"] for body in made.nodes if body["spec"].get("unschedulable")}
-    lines, seen = [], Counter[str]()
-    for name, (nodes, text) in sorted(item for item in expected.items() if item[0] not in gated):
+    lines = []
+    for name, accepting in sorted(actual.items()):
+        nodes, text = expected[name]
         features = made.features[name.partition("/")[2]]
-        seen.update(features)
         if told[name]:
             if nodes - cordoned and not {*features} & TOLD.keys():
                 lines.append(f"{name} {features}: told {told[name]}; the scheduler names {sorted(nodes)}")
-        elif nodes - cordoned != actual[name]:
-            more, fewer = sorted(actual[name] - nodes), sorted(nodes - cordoned - actual[name])
+        elif nodes - cordoned != accepting:
+            more, fewer = sorted(accepting - nodes), sorted(nodes - cordoned - accepting)
             lines.append(f"{name} {features}: too many {more}, too few {fewer}; the scheduler: {text}")
-    print(f"{title}: {len(expected)} pods, {sum(map(bool, told.values()))} told, {dict(seen)}", *lines, sep="\n")
     return lines
 
 

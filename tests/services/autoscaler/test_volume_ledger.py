@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from contract.annotations import DISPOSABLE
+from contract.labels import HOSTNAME_LABEL
 from longhaul.cli.examples import example
 from tests.services.autoscaler.api_objects import Object, pod
 from tests.services.autoscaler.listed_cluster import Lists, Standing, actions, cpu_node, machine
@@ -166,3 +167,14 @@ def test_a_pod_moves_to_the_node_that_has_its_volume(groups: dict[str, Standing]
         pods = [using("mover", "a", node="i-1", annotations=disposable), using("work", other, node="i-0")]
         api = shared(pods, [cpu_node("i-0"), cpu_node("i-1")], 1)
         assert any(line.startswith("cordon i-1") for line in begun(groups, api, ["i-1"])) is leaves
+
+
+def test_a_free_volume_is_on_the_host_that_a_nodes_label_names(groups: dict[str, Standing]) -> None:
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    renamed = cpu_node("i-0")
+    renamed["metadata"]["labels"][HOSTNAME_LABEL] = "h"
+    on_host = {"key": HOSTNAME_LABEL, "operator": "In", "values": ["h"]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [on_host]}]}}
+    volumes = [disk("v", nodeAffinity=affinity)]
+    api = lists([using("p", "c")], [renamed], claims=[wanted("c")], volumes=volumes, classes=CLASSES)
+    assert actions(api) == []
