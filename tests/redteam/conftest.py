@@ -10,6 +10,7 @@ import pytest
 from components.model import Environment, load, plan
 from lab import tools
 from tests.redteam.attacks import TEAM
+from tests.redteam.team_cluster import TeamCluster, team_cluster
 from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.guarded import guarded_arguments
 from tests.support.hosts import STACKS
@@ -52,3 +53,16 @@ def _guarded(tmp_path_factory: pytest.TempPathFactory, environment: Environment)
 def _member(guarded: ApiServer) -> Path:
     """Kubeconfig of somebody with the role ``edit`` in two namespaces."""
     return guarded.user("alice")
+
+
+@pytest.fixture(scope="module", name="running_cluster")
+def _running_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamCluster]:
+    with team_cluster(tmp_path_factory.mktemp("teams"), tools.ensure) as running:
+        yield running
+
+
+@pytest.fixture(name="cluster")
+def _cluster(running_cluster: TeamCluster) -> Iterator[TeamCluster]:
+    """Return a cluster with teams and queues, in which nothing of another test is left."""
+    yield running_cluster
+    running_cluster.clear()
