@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from longhaul.project.checkout import find_project
 from longhaul.project.invocation import Invocation
 from longhaul.report.json_output import document, line
+from longhaul.review.git import is_commit
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print the environments that can be planned, from JSON of --no-plan, as a JSON list",
     )
     parser.add_argument(
+        "--change",
+        metavar="COMMIT",
+        help="with --base: review this commit, which was fetched, instead of the work tree, and run nothing of it",
+    )
+    parser.add_argument(
         "--no-plan", action="store_true", help="validate only, which needs no credentials and no engine"
     )
     parser.add_argument("--fork", action="store_true", help="the change comes from a fork (GitHub Actions is detected)")
@@ -61,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(invocation: Invocation) -> int:
     """Review and write. Return the exit code of the gravest verdict."""
     options = invocation.options
+    if options.change is not None and (not options.base or not is_commit(options.change)):
+        raise CommandError("--change is for --base, and takes the whole hash of a commit", code=Exit.USAGE)
     if options.names:
         print(line(_read(options.names).plannable))
         return Exit.OK
@@ -75,9 +83,11 @@ def _review(invocation: Invocation) -> Review:
 
     options = invocation.options
     project, fork = find_project(options.project), options.fork or _from_fork(os.environ)
-    planner = None if fork or options.no_plan else CommandPlanner(project=project, environ=dict(os.environ))
+    planner = None if fork or options.no_plan else CommandPlanner(program=project.root, environ=dict(os.environ))
     reviewer = Reviewer(project=project, planner=planner, fork=fork, only=options.env)
-    return reviewer.drift() if options.drift else reviewer.change(options.base)
+    if options.drift:
+        return reviewer.drift()
+    return reviewer.commit(options.base, options.change) if options.change else reviewer.change(options.base)
 
 
 def _from_fork(environ: Mapping[str, str]) -> bool:

@@ -19,6 +19,7 @@ class ReviewOutcome(StrEnum):
     ABSENT = "not made"
     VALID = "valid, not planned"
     CARE = "needs care"
+    CODE = "changes code"
     DELETED = "file deleted"
     DIFFERS = "differs"
     FAILED = "no plan"
@@ -34,7 +35,9 @@ class ReviewOutcome(StrEnum):
 _SEVERITIES = {
     **dict.fromkeys((ReviewOutcome.SAFE, ReviewOutcome.NEW, ReviewOutcome.AS_DECLARED), Severity.OK),
     **dict.fromkeys((ReviewOutcome.ABSENT, ReviewOutcome.VALID), Severity.UNKNOWN),
-    **dict.fromkeys((ReviewOutcome.CARE, ReviewOutcome.DELETED, ReviewOutcome.DIFFERS), Severity.WARNING),
+    **dict.fromkeys(
+        (ReviewOutcome.CARE, ReviewOutcome.CODE, ReviewOutcome.DELETED, ReviewOutcome.DIFFERS), Severity.WARNING
+    ),
     **dict.fromkeys((ReviewOutcome.FAILED, ReviewOutcome.INVALID, ReviewOutcome.REFUSED), Severity.PROBLEM),
 }
 
@@ -75,6 +78,8 @@ class Review(_ReviewPart):
     drift: bool = False
     """True when the review compares the declared state with the clouds. Otherwise it compares a change with its
     base."""
+    code: tuple[str, ...] = ()
+    """Changed files that run in plans of all environments, or decide about them."""
     environments: tuple[EnvironmentReview, ...] = ()
     """The gravest first, then by name."""
 
@@ -90,9 +95,11 @@ class Review(_ReviewPart):
 
     @property
     def exit_code(self) -> int:
-        """Return 4 when a plan is refused or a file is invalid. Otherwise return 1 when a plan could not be made, or
-        when a cloud differs from the declared state. Otherwise return 0."""
+        """Return 4 when a plan is refused or a file is invalid. Otherwise return 1 when a plan could not be made, when
+        a fork's change affects an environment, for which no plan is made, or when a cloud differs from the declared
+        state. Otherwise return 0."""
         codes = [_STOPS[entry.outcome] for entry in self.environments if entry.outcome in _STOPS]
+        codes += [Exit.FAILED] if self.fork and self.environments else []
         return Exit.REFUSED if Exit.REFUSED in codes else max(codes, default=0)
 
 

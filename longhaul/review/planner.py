@@ -66,23 +66,27 @@ class Planned:
 class Planner(Protocol):
     """Interface for making plans."""
 
-    def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
-        """Make the plan of ``env``; ``base`` is its earlier file. Raise :class:`ReviewPlanError` when that fails."""
+    def __call__(self, env: str, *, project: Project, base: Path | None, drift: bool) -> Planned:
+        """Make the plan of ``env`` in ``project``; ``base`` is its earlier file. Raise :class:`ReviewPlanError` when
+        that fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandPlanner:
     """Runs ``longhaul plan`` on a copy of the stack (:mod:`longhaul.review.stack_without_secrets`)."""
 
-    project: Project
+    program: Path
+    """Folder of the packages that the plan runs."""
     environ: Mapping[str, str]
 
-    def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
+    def __call__(self, env: str, *, project: Project, base: Path | None, drift: bool) -> Planned:
         """Run the command once, with output for programs and for people. The stack of cluster objects is left out,
         because the cluster's API requires a key from the vault."""
         with tempfile.TemporaryDirectory(prefix="longhaul-review-") as folder:
             try:
-                place = project_without_secrets(self.project, env, folder=Path(folder), environ=self.environ)
+                place = project_without_secrets(
+                    project, env, folder=Path(folder), program=self.program, environ=self.environ
+                )
             except CommandError as error:
                 raise ReviewPlanError(str(error)) from error
             document = Path(folder) / "plan.json"
@@ -110,7 +114,7 @@ def read_summary(text: str) -> Summary:
 
 def _run(words: Sequence[str], place: SealedProject) -> str:
     """Return the command's output, whether or not the plan is refused."""
-    command = [sys.executable, "-m", "longhaul", "plan", "--project", str(place.project.root), *words]
+    command = [sys.executable, "-P", "-m", "longhaul", "plan", "--project", str(place.project.root), *words]
     done = subprocess.run(
         command,
         cwd=place.project.root,

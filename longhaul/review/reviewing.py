@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clouds.base.phrases import counted
-from contract.project import STACKS
+from contract.project import PROJECT_FILE, STACKS
 from longhaul.judgement.resource_lines import WORDS
 from longhaul.project.checkout import Project
 from longhaul.report.text import seen_from
-from longhaul.review.affected_environments import Side, affected_environments, environments_at
+from longhaul.review.affected_environments import Affected, ChangedFile, Side, affected_environments, environments_at
 from longhaul.review.git import Repository
 from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome, in_order
 from longhaul.review.planner import Planned, Planner, ReviewPlanError, Summary
@@ -29,24 +31,34 @@ class Reviewer:
     """Name of the only environment to review; None for all."""
 
     def change(self, ref: str) -> Review:
-        """Review what the change since the merge base with ``ref`` does to each environment."""
+        """Review what the change since the merge base with ``ref``, in the work tree, does to each environment. Its
+        plans run the change's own code."""
         repository = Repository(root=self.project.root)
-        commit = repository.merge_base(ref)
-        before = environments_at(repository.files(commit, STACKS), lambda path: repository.text(commit, path))
-        after = self._now()
-        touched = affected_environments(repository.changed(commit), before=before, after=after)
-        entries = [_deleted(env) for env in touched.deleted if self._wanted(env)]
+        base = repository.merge_base(ref)
+        before, after = _environments(repository, base), self._now()
+        affected = affected_environments(repository.changed(base), before=before, after=after)
         with tempfile.TemporaryDirectory(prefix="longhaul-base-") as folder:
-            for env in touched.environments:
-                if self._wanted(env):
-                    base = _base_file(repository, commit, env, before=before, folder=Path(folder) / env)
-                    entries.append(self._entry(env, base=base, drift=False))
-        return Review(
-            base=f"{ref} ({commit[:12]})",
-            commit=repository.head()[:12],
-            fork=self.fork,
-            environments=in_order(entries),
-        )
+            entries = self._entries(affected, repository, base=base, before=before, folder=Path(folder))
+        return self._review(affected, entries, base=f"{ref} ({base[:12]})", commit=repository.head())
+
+    def commit(self, ref: str, commit: str) -> Review:
+        """Review what ``commit``, which is fetched and not checked out, does to each environment since the merge base
+        with ``ref``. All that runs is the code of the work tree: of ``commit``, only files of environments and prices
+        are read. A commit that changes code is not planned, because the plan would be of this code and not of its."""
+        repository = Repository(root=self.project.root)
+        base = repository.merge_base(ref, commit)
+        before, after = _environments(repository, base), _environments(repository, commit)
+        changed = repository.changed(base, commit)
+        affected = affected_environments(changed, before=before, after=after)
+        with tempfile.TemporaryDirectory(prefix="longhaul-change-") as folder:
+            if affected.code:
+                entries = [_unplanned(env) for env in affected.environments if self._wanted(env)]
+                entries += self._deleted_entries(affected)
+            else:
+                project = _with_files_of(repository, commit, changed, self.project, Path(folder) / "project")
+                reviewer = replace(self, project=project)
+                entries = reviewer._entries(affected, repository, base=base, before=before, folder=Path(folder))
+        return self._review(affected, entries, base=base[:12], commit=commit)
 
     def drift(self) -> Review:
         """Review how each environment in the clouds differs from its file."""
@@ -57,6 +69,22 @@ class Reviewer:
             drift=True,
             environments=in_order([self._entry(env, base=None, drift=True) for env in environments]),
         )
+
+    def _review(self, affected: Affected, entries: list[EnvironmentReview], *, base: str, commit: str) -> Review:
+        return Review(base=base, commit=commit[:12], fork=self.fork, code=affected.code, environments=in_order(entries))
+
+    def _entries(
+        self, affected: Affected, repository: Repository, *, base: str, before: Side, folder: Path
+    ) -> list[EnvironmentReview]:
+        entries = self._deleted_entries(affected)
+        for env in affected.environments:
+            if self._wanted(env):
+                file = _base_file(repository, base, env, before=before, folder=folder / env)
+                entries.append(self._entry(env, base=file, drift=False))
+        return entries
+
+    def _deleted_entries(self, affected: Affected) -> list[EnvironmentReview]:
+        return [_deleted(env) for env in affected.deleted if self._wanted(env)]
 
     def _wanted(self, env: str) -> bool:
         return self.only is None or env == self.only
@@ -75,7 +103,7 @@ class Reviewer:
         if self.planner is None:
             return EnvironmentReview(name=env, outcome=ReviewOutcome.VALID, reason="its file is valid")
         try:
-            planned = self.planner(env, base=base, drift=drift)
+            planned = self.planner(env, project=self.project, base=base, drift=drift)
         except ReviewPlanError as error:
             message = "no plan could be made, so the effect of the change is unknown"
             return EnvironmentReview(name=env, outcome=ReviewOutcome.FAILED, reason=message, report=str(error))
@@ -88,6 +116,14 @@ def _deleted(env: str) -> EnvironmentReview:
         f"`longhaul destroy --env {env}` before this is merged, or keep the file"
     )
     return EnvironmentReview(name=env, outcome=ReviewOutcome.DELETED, reason=message)
+
+
+def _unplanned(env: str) -> EnvironmentReview:
+    message = (
+        "only the change's own code can make its plan, in the check `preview`. That is the change's own word, so "
+        "whoever approves it reads the code"
+    )
+    return EnvironmentReview(name=env, outcome=ReviewOutcome.CODE, reason=message)
 
 
 def _planned(env: str, planned: Planned) -> EnvironmentReview:
@@ -137,6 +173,30 @@ def _problems(project: Project, env: str) -> tuple[str, ...]:
         ]
         return tuple(str(problem).replace(f"{project.root}/", "") for problem in relative)
     return ()
+
+
+def _environments(repository: Repository, commit: str) -> Side:
+    return environments_at(repository.files(commit, STACKS), lambda path: repository.text(commit, path))
+
+
+def _with_files_of(
+    repository: Repository, commit: str, changed: Iterable[ChangedFile], project: Project, root: Path
+) -> Project:
+    """Write a copy of ``project`` into ``root``, in which the changed files of its folder of stacks are as ``commit``
+    has them. All of them are data: regular files of an environment, or prices."""
+    root.mkdir(parents=True)
+    shutil.copyfile(project.root / PROJECT_FILE, root / PROJECT_FILE)
+    copy = Project(root=root)
+    shutil.copytree(project.stacks, copy.stacks, ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
+    for file in changed:
+        if Path(file.path).parent != Path(STACKS):
+            continue
+        path = root / file.path
+        path.unlink(missing_ok=True)
+        content = repository.content(commit, file.path)
+        if content is not None:
+            path.write_bytes(content)
+    return copy
 
 
 def _base_file(repository: Repository, commit: str, env: str, *, before: Side, folder: Path) -> Path | None:

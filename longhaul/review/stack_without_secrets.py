@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from clouds.base.inputs import SECRET, SIGNATURE
-from components.model.loading.document import document_text, read_source
+from components.model.loading.document import document_text, parse_document, read_source
+from components.model.loading.document_error import DocumentError
 from components.model.loading.errors import ConfigurationError
 from contract.project import OBJECTS, PROJECT_FILE
 from longhaul.engine.backend import current_backend
@@ -45,8 +46,11 @@ class SealedProject:
     """URL of the temporary backend. It has no meaning for people, so it must not be shown."""
 
 
-def project_without_secrets(project: Project, env: str, *, folder: Path, environ: Mapping[str, str]) -> SealedProject:
-    """Return a project in ``folder`` with this project's program and files, and a backend with the stack's state.
+def project_without_secrets(
+    project: Project, env: str, *, folder: Path, program: Path, environ: Mapping[str, str]
+) -> SealedProject:
+    """Return a project in ``folder`` with this project's files, and a backend with the stack's state. Its plans run the
+    packages in ``program``, wherever the command itself is installed.
 
     Raises:
         CommandError: the backend cannot be read.
@@ -54,8 +58,7 @@ def project_without_secrets(project: Project, env: str, *, folder: Path, environ
     copy = _project(project, folder / "project", env=env)
     state = _exported(project, env, environ)
     kept = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
-    # The code under review is what runs, wherever the command itself is installed.
-    kept["PYTHONPATH"] = str(project.root)
+    kept["PYTHONPATH"] = str(program)
     if state is None:
         return SealedProject(project=copy, environ={**kept, "PULUMI_BACKEND_URL": ""}, has_state=False, backend="")
     name = str(project.definition()["name"])
@@ -95,13 +98,28 @@ def _project(project: Project, root: Path, *, env: str) -> Project:
     kept = {copy.stack_file(name) for name in (env, f"{env}{OBJECTS}")}
     for path in copy.stacks.glob("Pulumi.*.yaml"):
         try:
-            path.write_text(_plain(read_source(path)), encoding="utf-8")
+            text = _plain(read_source(path))
         except ConfigurationError:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             elif path not in kept:
                 path.unlink()
+        else:
+            path.write_text(text, encoding="utf-8")
+            if path in kept:
+                _check_no_encryption(path, text)
     return copy
+
+
+def _check_no_encryption(path: Path, text: str) -> None:
+    """Raise ``CommandError`` when the file still tells the engine which server decrypts its secrets."""
+    try:
+        left = [key for key in ENCRYPTION if key in parse_document(text).data]
+    except DocumentError:
+        # Validation reports it.
+        return
+    if left:
+        raise CommandError(f"{path.name}: write `{left[0]}: …` on a line of its own and without quotes")
 
 
 def _plain(text: str) -> str:

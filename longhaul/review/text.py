@@ -8,6 +8,7 @@ import textwrap
 from longhaul.report.markdown import LONGEST, SIGNS, cut, fenced, fold, inert, plain
 from longhaul.report.text import wrapped
 from longhaul.review.outcome import EnvironmentReview, Review, ReviewOutcome
+from longhaul.terminal.printable import one_line
 
 MARKERS = {False: "<!-- longhaul-review -->", True: "<!-- longhaul-drift -->"}
 """First line of a comment, or of an issue about drift. Readers do not see it; the next run uses it to find the text to
@@ -32,6 +33,8 @@ def to_text(review: Review) -> str:
     for entry in review.environments:
         lines += wrapped(f"  {entry.outcome:<18} {entry.name}: {entry.reason}", hanging=" " * 21, hyphens=True)
         lines += textwrap.indent(entry.report, " " * 6).splitlines()
+    if review.code:
+        lines += wrapped(f"  may run in every plan and apply: {', '.join(_code(review))}", hanging=" " * 4)
     return "\n".join(lines) + "\n"
 
 
@@ -56,13 +59,22 @@ def _head(review: Review, *, longest: int) -> str:
     if not review.environments:
         lines += ["Nothing in this change is part of an environment.", ""]
     listed = [_line(entry) for entry in review.environments]
-    while sum(map(len, listed)) > longest - 1000:
+    if review.code:
+        names = ", ".join(f"`{name}`" for name in _code(review))
+        lines += [f"Read before you approve, for it may run in every plan and apply: {names}.", ""]
+    while sum(map(len, listed)) > longest - 3000:
         listed.pop()
     rest = len(review.environments) - len(listed)
     lines += [*listed, *([f"- and {rest:,} more, none of them more severe"] if rest else []), *([""] if listed else [])]
     if any(entry.outcome in (ReviewOutcome.REFUSED, ReviewOutcome.INVALID) for entry in review.environments):
         lines += [_REFUSED, ""]
     return "\n".join(lines) + "\n"
+
+
+def _code(review: Review) -> list[str]:
+    """Name the files that whoever approves must read, at most ten and in at most 2,000 characters."""
+    rest = len(review.code) - 10
+    return [inert(one_line(path))[:150] for path in review.code[:10]] + ([f"{rest:,} more"] if rest > 0 else [])
 
 
 def _title(review: Review) -> str:

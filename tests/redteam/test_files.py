@@ -87,7 +87,7 @@ def test_strange_files_beside_an_environment_do_not_end_its_review(tmp_path: Pat
     (stacks / "Pulumi.dev.yaml").write_text("encryptionsalt: v1:a\nconfig: {}\n")
     strange = {path.name for path in _strange(stacks)}
     copy = project_without_secrets(
-        Project(root=stacks.parent), "dev", folder=tmp_path / "copy", environ={"PATH": ""}
+        Project(root=stacks.parent), "dev", folder=tmp_path / "copy", program=stacks.parent, environ={"PATH": ""}
     ).project.stacks
     assert (copy / "Pulumi.dev.yaml").read_text() == "\nconfig: {}\n"
     assert {path.name for path in copy.iterdir()} == {"Pulumi.dev.yaml", "notes"} < {"Pulumi.dev.yaml", *strange}

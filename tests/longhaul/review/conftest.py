@@ -56,9 +56,14 @@ class Plans:
     """Answers by environment; a text is the error of a plan that fails."""
     asked: dict[str, str | None] = field(default_factory=dict)
     """Files of before that it was given, by environment."""
+    projects: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Files beside the environment that it was to plan, by environment."""
     drift: bool = False
 
-    def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
+    def __call__(self, env: str, *, project: Project, base: Path | None, drift: bool) -> Planned:
+        self.projects[env] = {
+            path.name: path.read_text(encoding="utf-8") for path in project.stacks.iterdir() if path.is_file()
+        }
         self.asked[env] = None if base is None else base.read_text(encoding="utf-8")
         self.drift = drift
         answer = self.answers.get(env) or plan("safe")
@@ -107,6 +112,16 @@ class Checkout:
 
     def review(self, planner: Plans | None, *, fork: bool = False, only: str | None = None) -> Review:
         return Reviewer(project=self.project, planner=planner, fork=fork, only=only).change("main")
+
+    def proposed(self, planner: Plans | None = None, *, fork: bool = False) -> Review:
+        """Review the branch ``change`` as CI does: by the code of ``main``, which alone is checked out."""
+        commit = self.git("rev-parse", "change")
+        self.git("checkout", "--quiet", "main")
+        try:
+            return Reviewer(project=self.project, planner=planner, fork=fork).commit("HEAD", commit)
+        finally:
+            assert self.git("status", "--porcelain") == ""
+            self.git("checkout", "--quiet", "change")
 
 
 @pytest.fixture(name="checkout")

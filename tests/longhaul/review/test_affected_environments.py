@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.review.affected_environments import SHARED, affected_environments, environment_of
+from longhaul.review.affected_environments import (
+    WITHOUT_EFFECT,
+    ChangedFile,
+    affected_environments,
+    environment_of,
+)
 from longhaul.review.outcome import Review, ReviewOutcome
 from longhaul.review.reviewing import Reviewer
 from longhaul.terminal.exits import CommandError, Exit
@@ -34,10 +39,14 @@ def names(review: Review) -> list[str]:
         ("docs/read.md", []),
         ("tests/test_x.py", []),
         ("README.md", []),
-        ("images.md", []),
+        ("CHANGELOG.md", []),
+        ("LICENSE", []),
+        ("examples/Pulumi.aws.yaml", []),
+        ("images.md", BOTH),
+        ("stacks/prices.yaml", BOTH),
         ("stacks/hosts.lab.yaml", ["dev"]),
         ("stacks/Pulumi.dev-objects.yaml", ["dev"]),
-        ("elsewhere/stacks/Pulumi.dev.yaml", []),
+        ("elsewhere/stacks/Pulumi.dev.yaml", BOTH),
     ],
 )
 def test_a_path_affects(path: str, expected: list[str], checkout: Checkout) -> None:
@@ -47,19 +56,24 @@ def test_a_path_affects(path: str, expected: list[str], checkout: Checkout) -> N
     assert names(checkout.review(None)) == expected
 
 
-def test_everything_that_is_shared_is_there(root: Path) -> None:
-    assert [path for path in SHARED if not (root / path).exists()] == []
-
-
-def test_every_package_of_the_program_is_shared(root: Path) -> None:
-    """Whatever the stacks' program loads of this repository, in a process that has loaded nothing else."""
+def test_a_plan_reads_nothing_of_what_has_no_effect(root: Path) -> None:
+    """Whatever the stacks' program opens of this repository when it is loaded, or through a link."""
     program = ("environment.cluster", "guards.immutable", "objects.cluster", "guards.policies")
-    script = f"import sys, {', '.join(f'components.{module}' for module in program)}; "
-    script += "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    script = f"""\
+import sys
+opened = set()
+sys.addaudithook(lambda event, words: opened.add(str(words[0])) if event == "open" else None)
+import {", ".join(f"components.{module}" for module in program)}
+print(*sorted(opened), sep=chr(10))
+"""
     done = subprocess.run([sys.executable, "-c", script], cwd=root, check=True, capture_output=True, text=True)
-    own = {name for name in done.stdout.split() if (root / name).is_dir()}
-    assert {"clouds", "components"} <= own
-    assert {f"{name}/" for name in own} <= set(SHARED)
+    inside = {path.removeprefix(f"{root}/") for path in done.stdout.splitlines() if path.startswith(f"{root}/")}
+    assert any(path.startswith("components/") for path in inside)
+    assert [path for path in inside if path.startswith(WITHOUT_EFFECT)] == []
+    listed = subprocess.run(["git", "ls-files", "-s"], cwd=root, check=True, capture_output=True, text=True)
+    links = [line.split("\t")[1] for line in listed.stdout.splitlines() if line.startswith("120000")]
+    targets = [str((root / path).resolve()).removeprefix(f"{root}/") for path in links]
+    assert [target for target in targets if target.startswith(WITHOUT_EFFECT)] == []
 
 
 def test_what_was_not_committed_counts(checkout: Checkout) -> None:
@@ -184,4 +198,4 @@ def test_names_of_stack_files() -> None:
 def test_a_hosts_file_that_only_one_side_names() -> None:
     before, after = {"a": "stacks/old.yaml"}, {"a": "stacks/new.yaml", "b": None}
     for path in ("stacks/old.yaml", "stacks/new.yaml"):
-        assert affected_environments([path], before=before, after=after).environments == ("a",)
+        assert affected_environments([ChangedFile(path=path)], before=before, after=after).environments == ("a",)

@@ -78,15 +78,27 @@ def test_for_a_fork_nothing_is_planned(
     event(tmp_path / "event.json", monkeypatch, head=head)
     checkout.resize("dev", 5)
     checkout.commit()
-    assert run(checkout, "--base", "main", "--format", "markdown") == Exit.OK
+    assert run(checkout, "--base", "main", "--format", "markdown") == Exit.FAILED
     assert "A maintainer who has read it can push the branch" in capsys.readouterr().out
     assert plans.asked == {}
 
 
 def test_a_fork_elsewhere_is_said_by_the_caller(checkout: Checkout, plans: Plans) -> None:
     checkout.resize("dev", 5)
-    assert run(checkout, "--base", "main", "--fork") == Exit.OK
+    assert run(checkout, "--base", "main", "--fork") == Exit.FAILED
     assert plans.asked == {}
+
+
+def test_a_fork_may_change_what_affects_nothing(checkout: Checkout, plans: Plans) -> None:
+    checkout.write("docs/read.md", "other\n")
+    assert run(checkout, "--base", "main", "--fork") == Exit.OK
+
+
+@pytest.mark.parametrize("words", [("--drift",), ("--base", "main")])
+def test_a_commit_is_named_whole_and_compared_with_a_base(words: tuple[str, ...], checkout: Checkout) -> None:
+    name = "change" if "--base" in words else "0" * 40
+    with pytest.raises(CommandError, match="whole hash"):
+        run(checkout, *words, "--change", name)
 
 
 def test_an_invalid_file_of_a_fork_is_still_found(checkout: Checkout, plans: Plans) -> None:

@@ -35,6 +35,15 @@ def refused(checkout: Checkout) -> Review:
     return checkout.review(Plans(answers={"dev": plan("safe"), "two": plan("refused")}))
 
 
+def code(checkout: Checkout) -> Review:
+    checkout.write("stacks/components/__init__.py")
+    for number in range(12):
+        checkout.write(f"lab/`<b>@all{number}.py")
+    (checkout.path / "stacks/Pulumi.two.yaml").unlink()
+    checkout.commit()
+    return checkout.proposed()
+
+
 def fork(checkout: Checkout) -> Review:
     checkout.resize("dev", 5)
     checkout.commit()
@@ -65,7 +74,8 @@ CASES: dict[Callable[[Checkout], Review], int] = {
     good: Exit.OK,
     risky: Exit.OK,
     refused: Exit.REFUSED,
-    fork: Exit.OK,
+    code: Exit.OK,
+    fork: Exit.FAILED,
     invalid: Exit.REFUSED,
     unplanned: Exit.FAILED,
     untouched: Exit.OK,
@@ -181,4 +191,5 @@ def test_reviews_of_several_jobs_are_one(checkout: Checkout) -> None:
 def test_a_forks_are_not_missing(checkout: Checkout) -> None:
     whole = merge([fork(checkout)])
     assert [entry.outcome for entry in whole.environments] == [ReviewOutcome.VALID]
-    assert whole.exit_code == Exit.OK
+    # It is not merged from there either: what no plan was made for passes no required check.
+    assert whole.exit_code == Exit.FAILED

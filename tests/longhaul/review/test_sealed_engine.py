@@ -64,13 +64,17 @@ def put_stack(checkout: Checkout, environ: dict[str, str], *more: dict[str, Any]
 
 
 def plan(checkout: Checkout, environ: dict[str, str], *, drift: bool = False) -> Planned:
-    return CommandPlanner(project=checkout.project, environ=environ)("two", base=None, drift=drift)
+    return CommandPlanner(program=checkout.path, environ=environ)(
+        "two", project=checkout.project, base=None, drift=drift
+    )
 
 
 def test_a_plan_needs_no_passphrase(checkout: Checkout, environ: dict[str, str], tmp_path: Path) -> None:
     put_stack(checkout, environ)
     assert "encryptionsalt" in checkout.project.stack_file("two").read_text(encoding="utf-8")
-    assert project_without_secrets(checkout.project, "two", folder=tmp_path / "copy", environ=environ).has_state
+    assert project_without_secrets(
+        checkout.project, "two", folder=tmp_path / "copy", program=checkout.path, environ=environ
+    ).has_state
     everything = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "copy").rglob("*") if path.is_file())
     assert "ciphertext" not in everything
     assert SECRET not in everything
@@ -109,7 +113,9 @@ def test_without_a_stack_a_change_is_compared_with_its_file_of_before(
     base.write_text(checkout.project.stack_file("two").read_text(encoding="utf-8"), encoding="utf-8")
     raw["control_plane"]["etcd"]["machine_type"] = "Standard_L16s_v3"
     checkout.change("two", raw)
-    planned = CommandPlanner(project=checkout.project, environ=environ)("two", base=base, drift=False)
+    planned = CommandPlanner(program=checkout.path, environ=environ)(
+        "two", project=checkout.project, base=base, drift=False
+    )
     assert not planned.has_state
     assert planned.summary.verdict is ReviewOutcome.CARE
     assert planned.summary.against == "compared with the earlier file alone"
@@ -119,4 +125,6 @@ def test_without_a_stack_a_change_is_compared_with_its_file_of_before(
 
 
 def test_a_stack_that_is_not_there(checkout: Checkout, environ: dict[str, str], tmp_path: Path) -> None:
-    assert not project_without_secrets(checkout.project, "two", folder=tmp_path / "copy", environ=environ).has_state
+    assert not project_without_secrets(
+        checkout.project, "two", folder=tmp_path / "copy", program=checkout.path, environ=environ
+    ).has_state

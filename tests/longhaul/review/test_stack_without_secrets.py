@@ -13,8 +13,8 @@ import yaml
 from clouds.base.inputs import SECRET, SIGNATURE
 from longhaul.project.checkout import Project
 from longhaul.review.outcome import ReviewOutcome
-from longhaul.review.planner import CommandPlanner, ReviewPlanError, drift_words, read_summary
-from longhaul.review.stack_without_secrets import PLACEHOLDER, project_without_secrets, without_secrets
+from longhaul.review.planner import CommandPlanner, Planned, ReviewPlanError, drift_words, read_summary
+from longhaul.review.stack_without_secrets import PLACEHOLDER, SealedProject, project_without_secrets, without_secrets
 from longhaul.terminal.exits import CommandError
 from tests.longhaul.review.conftest import AGAINST, Checkout, plan_text
 from tests.support.programs import write_program
@@ -90,8 +90,13 @@ class Place:
         path = self.folder / name
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
-    def planner(self) -> CommandPlanner:
-        return CommandPlanner(project=self.checkout.project, environ=self.environ)
+    def plan(self, *, base: Path | None = None, drift: bool = False) -> Planned:
+        planner = CommandPlanner(program=self.checkout.path, environ=self.environ)
+        return planner("dev", project=self.checkout.project, base=base, drift=drift)
+
+    def copy(self, folder: Path) -> SealedProject:
+        project = self.checkout.project
+        return project_without_secrets(project, "dev", folder=folder, program=project.root, environ=self.environ)
 
 
 @pytest.fixture(name="place")
@@ -114,7 +119,7 @@ def test_the_copy_keeps_what_is_declared_line_by_line(checkout: Checkout, place:
     path = checkout.path / "stacks/Pulumi.dev.yaml"
     source = f"# Ours.\nencryptionsalt: v1:salt\n{path.read_text(encoding='utf-8')}"
     path.write_text(source, encoding="utf-8")
-    copy = project_without_secrets(checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
+    copy = place.copy(tmp_path / "copy")
     text = copy.project.stack_file("dev").read_text(encoding="utf-8")
     assert text == source.replace("encryptionsalt: v1:salt\n", "\n")
     assert copy.project.load("dev") == checkout.project.load("dev")
@@ -127,7 +132,7 @@ def test_the_backend_of_the_project_file_is_read_and_not_passed_on(
     definition = {**checkout.project.definition(), "backend": {"url": "azblob://state?storage_account=x"}}
     checkout.write("Pulumi.yaml", yaml.safe_dump(definition))
     del place.environ["PULUMI_BACKEND_URL"]
-    copy = project_without_secrets(checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
+    copy = place.copy(tmp_path / "copy")
     ((words, environ),) = place.notes("calls")
     assert words == ["stack", "export", "--stack", "dev", "--non-interactive"]
     assert environ["PULUMI_BACKEND_URL"] == "azblob://state?storage_account=x"
@@ -136,7 +141,7 @@ def test_the_backend_of_the_project_file_is_read_and_not_passed_on(
 
 
 def test_one_plan_gets_the_state_without_secrets_and_no_token(place: Place) -> None:
-    planned = place.planner()("dev", base=Path("/base/Pulumi.dev.yaml"), drift=False)
+    planned = place.plan(base=Path("/base/Pulumi.dev.yaml"))
     assert planned.summary.verdict is ReviewOutcome.CARE
     assert planned.markdown.startswith("## ")
     ((words, environ, state),) = place.notes("plans")
@@ -155,27 +160,27 @@ def test_one_plan_gets_the_state_without_secrets_and_no_token(place: Place) -> N
 def test_a_plan_that_was_not_written_is_no_plan(place: Place) -> None:
     (place.folder / "silent").touch()
     with pytest.raises(ReviewPlanError, match="wrote no plan"):
-        place.planner()("dev", base=None, drift=False)
+        place.plan()
 
 
 def test_temporary_folders_are_not_named(place: Place) -> None:
-    planned = place.planner()("dev", base=None, drift=False)
+    planned = place.plan()
     assert planned.summary.against == AGAINST
     assert "/longhaul-review-" not in planned.markdown
     assert AGAINST in planned.markdown
     (place.folder / "code").write_text("1", encoding="utf-8")
     (place.folder / "error").write_text("longhaul: it is broken", encoding="utf-8")
     with pytest.raises(ReviewPlanError, match="it is broken"):
-        place.planner()("dev", base=None, drift=False)
+        place.plan()
 
 
 def test_a_refused_plan_is_a_plan(place: Place) -> None:
     (place.folder / "code").write_text("4", encoding="utf-8")
-    assert place.planner()("dev", base=None, drift=False).markdown
+    assert place.plan().markdown
 
 
 def test_drift_reads_the_clouds_and_no_tunnel(place: Place) -> None:
-    place.planner()("dev", base=None, drift=True)
+    place.plan(drift=True)
     words = place.notes("plans")[0][0]
     assert tuple(words[words.index("--") + 1 :]) == drift_words()
     assert "--refresh" in words
@@ -187,7 +192,7 @@ def test_without_a_stack_everything_is_new(said: str | None, place: Place) -> No
         del place.environ["PULUMI_BACKEND_URL"]
     else:
         place.engine_says(err=said, code=6)
-    planned = place.planner()("dev", base=None, drift=False)
+    planned = place.plan()
     assert not planned.has_state
     assert place.notes("plans")[0][1]["PULUMI_BACKEND_URL"] == ""
 
@@ -209,9 +214,9 @@ def test_a_backend_that_cannot_be_read_is_no_new_environment(
 ) -> None:
     place.engine_says(out, err=err, code=code)
     with pytest.raises(ReviewPlanError, match=says):
-        place.planner()("dev", base=None, drift=False)
+        place.plan()
     with pytest.raises(CommandError):
-        project_without_secrets(place.checkout.project, "dev", folder=place.folder / "copy", environ=place.environ)
+        place.copy(place.folder / "copy")
 
 
 def test_a_plan_of_another_form_is_said() -> None:
@@ -221,6 +226,16 @@ def test_a_plan_of_another_form_is_said() -> None:
 
 def test_a_project_that_is_no_copy_is_left_alone(place: Place, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in place.checkout.path.rglob("*") if path.is_file()}
-    copy = project_without_secrets(place.checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
+    copy = place.copy(tmp_path / "copy")
     assert isinstance(copy.project, Project)
     assert {path: path.read_bytes() for path in place.checkout.path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("key", ['"secretsprovider": x', "'secretsprovider': x", "? secretsprovider\n: x"])
+def test_a_secrets_provider_in_another_form_than_the_engines_is_refused(
+    key: str, checkout: Checkout, place: Place, tmp_path: Path
+) -> None:
+    path = checkout.path / "stacks/Pulumi.dev.yaml"
+    path.write_text(f"{key}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    with pytest.raises(CommandError, match="on a line of its own"):
+        place.copy(tmp_path / "copy")

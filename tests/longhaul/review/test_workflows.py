@@ -18,8 +18,9 @@ import yaml
 from lab import tools
 from longhaul.review.text import MARKERS
 from longhaul.toolchain.spec import load
+from tests.longhaul.review.conftest import Checkout
 
-WORKFLOWS = ("apply", "check", "drift", "drills", "preview")
+WORKFLOWS = ("apply", "check", "drift", "drills", "preview", "review")
 PINNED = re.compile(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
 
 
@@ -86,10 +87,11 @@ def test_nothing_from_outside_is_put_into_a_script(name: str, github: Path) -> N
         ("cancelled", "false", "skipped", False),
     ],
 )
-def test_the_required_check_runs_always_and_fails_with_what_it_needs(
-    affected: str, planned: str, plan: str, passes: bool, github: Path
+@pytest.mark.parametrize("name", ["preview", "review"])
+def test_a_required_check_runs_always_and_fails_with_what_it_needs(
+    name: str, affected: str, planned: str, plan: str, passes: bool, github: Path
 ) -> None:
-    job = jobs(github, "preview")["comment"]
+    job = jobs(github, name)[name]
     assert job["if"] == "${{ always() }}"
     (step,) = (one for one in job["steps"] if "AFFECTED" in one.get("env", {}))
     assert "if" not in step
@@ -103,16 +105,50 @@ def test_the_required_check_runs_always_and_fails_with_what_it_needs(
     assert (done.returncode == 0) is passes
 
 
-def test_a_pull_request_sees_no_secret_and_a_fork_no_credentials(github: Path) -> None:
-    text = (github / "workflows" / "preview.yml").read_text(encoding="utf-8")
-    assert "secrets." not in text
-    assert "pull_request_target" not in text
-    plan = jobs(github, "preview")["plan"]
+@pytest.mark.parametrize("name", ["preview", "review"])
+def test_a_pull_request_sees_no_secret_and_a_fork_no_credentials(name: str, github: Path) -> None:
+    assert "secrets." not in (github / "workflows" / f"{name}.yml").read_text(encoding="utf-8")
+    plan = jobs(github, name)["plan"]
     assert "github.event.pull_request.head.repo.full_name == github.repository" in plan["if"]
-    holders = [title for title, job in jobs(github, "preview").items() if "id-token" in job["permissions"]]
+    holders = [title for title, job in jobs(github, name).items() if "id-token" in job["permissions"]]
     assert holders == ["plan"]
     # With an environment's name in the token's subject, it would match another role.
     assert "environment" not in plan
+
+
+def test_code_of_a_pull_request_runs_where_nothing_can_be_written(github: Path) -> None:
+    by_event = {name: workflow(github, name)[True] for name in WORKFLOWS}
+    by_pull_request = {name for name, event in by_event.items() if "pull_request" in (event, *event)}
+    assert by_pull_request == {"check", "preview"}
+    for name in ("check", "preview"):
+        for title, job in jobs(github, name).items():
+            assert "write" not in {level for scope, level in job["permissions"].items() if scope != "id-token"}, title
+            assert "github.token" not in str(job), title
+
+
+def test_the_required_check_runs_the_default_branchs_code_alone(github: Path) -> None:
+    """The change's commit is named where git fetches it and where it is read as data, and nowhere else."""
+    by_event = {name: workflow(github, name)[True] for name in WORKFLOWS}
+    assert {name for name, event in by_event.items() if "pull_request_target" in str(event)} == {"review"}
+    assert by_event["review"] == "pull_request_target"
+    for job in jobs(github, "review").values():
+        checkouts = [step["with"] for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+        assert [given["ref"] for given in checkouts] == ["${{ github.event.repository.default_branch }}"]
+        assert {key for given in checkouts for key in given} <= {"ref", "fetch-depth", "persist-credentials"}
+        for step in job["steps"]:
+            assert step.get("uses", "").startswith("./") is False or step["uses"] == "./.github/actions/prepare"
+            named = step.get("env", {}).get("CHANGE")
+            assert named in (None, "${{ github.event.pull_request.head.sha }}")
+            assert ("$CHANGE" in step.get("run", "")) is (named is not None)
+            rest = {key: value for key, value in step.items() if key not in ("run", "if", "env")}
+            assert "pull_request" not in str(rest)
+    text = (github / "workflows" / "review.yml").read_text(encoding="utf-8")
+    # What a pull request says its base is does not count: it can be turned to another one after the check.
+    words = ("github.base_ref", "pull_request.base", "github.head_ref", "head.ref", "allow-unsafe", "actions/cache")
+    assert [word for word in words if word in text] == []
+    scripts = [step["run"] for job in jobs(github, "review").values() for step in job["steps"] if "run" in step]
+    reads = [line for run in scripts for line in run.splitlines() if "$CHANGE" in line]
+    assert all(re.search(r'origin "\$CHANGE"$|--base HEAD --change "\$CHANGE" ', line) for line in reads)
 
 
 def test_a_night_sees_no_secret(github: Path) -> None:
@@ -199,7 +235,7 @@ NOT_OURS = (entry(1, f"as you said: {MARKERS[False]}"), entry(2, f"{MARKERS[Fals
 def test_one_comment_is_begun_and_then_kept(
     listed: Sequence[dict[str, Any]], affected: bool, written: list[list[str]], github: Path, tmp_path: Path
 ) -> None:
-    step = jobs(github, "preview")["comment"]["steps"][-1]
+    step = jobs(github, "review")["review"]["steps"][-1]
     requests = posted(step, tmp_path, listed=list(listed), affected=affected)
     assert [words[1:4] for words in requests] == written
     assert all("body=@comment.md" in words for words in requests)
@@ -224,15 +260,18 @@ def test_one_issue_is_open_while_something_differs(
     assert len(requests) == bool(written)
 
 
-@pytest.mark.parametrize(("name", "job"), [("preview", "comment"), ("drift", "issue")])
+@pytest.mark.parametrize(("name", "job"), [("review", "review"), ("drift", "issue")])
 def test_the_token_that_writes_is_for_gh_alone(name: str, job: str, github: Path) -> None:
-    holders = [step for step in jobs(github, name)[job]["steps"] if "github.token" in str(step)]
+    steps = [(title, step) for title, part in jobs(github, name).items() for step in part["steps"]]
+    holders = [step for title, step in steps if title == job and "github.token" in str(step)]
     assert [step["run"].count("longhaul review") for step in holders] == [0]
+    others = [step["run"] for title, step in steps if title != job and "github.token" in str(step)]
+    assert [run for run in others if not run.startswith("git ")] == []
     assert jobs(github, name)[job]["steps"][-1] in holders
 
 
 def test_no_comment_is_written_for_a_fork(github: Path) -> None:
-    step = jobs(github, "preview")["comment"]["steps"][-1]
+    step = jobs(github, "review")["review"]["steps"][-1]
     assert "github.event.pull_request.head.repo.full_name == github.repository" in step["if"]
 
 
@@ -276,3 +315,44 @@ def test_it_would_find_something(
     done = lint(actionlint, tmp_path, root)
     assert done.returncode == 1
     assert says in done.stdout
+
+
+def test_the_steps_of_the_required_check_on_a_change_that_would_pass_itself(
+    github: Path, checkout: Checkout, root: Path, tmp_path: Path
+) -> None:
+    """The scripts of `review.yml`, with git and the command, where everything that a change can bring says yes."""
+    ran = tmp_path / "ran"
+    bad = f"open({str(ran)!r}, 'a').write(__file__)\n"
+    for path in ("longhaul/__init__.py", "longhaul/cli.py", "sitecustomize.py", "stacks/yaml.py", "json.py"):
+        checkout.write(path, bad)
+    for path in ("longhaul-review", ".github/workflows/review.yml", ".githooks/post-checkout"):
+        checkout.write(path, f"#!/bin/sh\necho x >> {ran}\n")
+    checkout.write(".gitattributes", "* filter=x diff=x\n")
+    checkout.commit()
+    change = checkout.git("rev-parse", "change")
+    checkout.git("checkout", "--quiet", "main")
+    # As GitHub has it, where a pull request's commit is on no branch of the clone.
+    checkout.git("update-ref", "refs/pull/7/head", change)
+    checkout.git("branch", "--quiet", "-D", "change")
+    checkout.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    base = tmp_path / "base"
+    subprocess.run(["git", "clone", "--quiet", str(checkout.path), str(base)], check=True)
+    output = tmp_path / "output"
+    environ = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("GITHUB_")},
+        "PATH": f"{root / '.venv/bin'}:{os.environ['PATH']}",
+        "CHANGE": change,
+        "GH_TOKEN": "x",
+        "GITHUB_OUTPUT": str(output),
+    }
+    for step in jobs(github, "review")["affected"]["steps"]:
+        if "run" in step:
+            subprocess.run(["bash", "-e", "-c", step["run"]], cwd=base, env=environ, check=True)
+    assert output.read_text(encoding="utf-8") == "environments=[]\n"
+    written = json.loads((base / "affected.json").read_text(encoding="utf-8"))
+    assert {entry["name"]: entry["outcome"] for entry in written["environments"]} == {
+        "dev": "changes code",
+        "two": "changes code",
+    }
+    assert not ran.exists()
+    assert sorted(path.name for path in base.iterdir()) == [".git", "Pulumi.yaml", "affected.json", "docs", "stacks"]
