@@ -25,6 +25,7 @@ from components.objects.metadata_service import InstanceMetadata
 from components.objects.node_and_program_rbac import NodeAccess
 from components.objects.node_controller_document import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.node_labels import NodeLabels
+from components.objects.node_permissions import NodePermissions
 from components.objects.nvidia_gpus import Gpus
 from components.objects.pod_priorities import PriorityClasses
 from components.objects.queue_managers import Queues, QueuesArgs
@@ -109,7 +110,8 @@ class ClusterObjects(ComponentResource):
         TrainingPods(f"{name}-training", opts=child)
         InstanceMetadata(f"{name}-metadata", opts=child)
         AccountTokens(f"{name}-account-tokens", opts=child)
-        NodeLabels(f"{name}-node-labels", opts=child)
+        limits = NodePermissions(f"{name}-node-permissions", addresses, opts=child)
+        NodeLabels(f"{name}-node-labels", opts=_after(child, [limits]))
         # The pods made below have the system's priorities, which need a quota.
         child = _after(child, [priorities])
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)

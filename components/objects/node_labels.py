@@ -4,8 +4,7 @@ Kubernetes lets a kubelet write most labels of its own Node (k8s.io/kubernetes,
 ``plugin/pkg/admission/noderestriction``), so whoever controls a node could name another pool, site or zone and draw the
 pods that belong there. Three policies of the API servers prevent that:
 
-- A node may change only the few labels of its Node that it alone knows (:func:`own_word_condition`). It may not lift a
-  cordon, with which somebody keeps pods from the node, and may not change annotations of a roll or of the autoscaler.
+- A node may change only the few labels of its Node that it alone knows (:func:`own_word_condition`).
 - A kubelet compares some labels at each start and writes those that differ (:data:`COMPARED`). A policy puts them
   back and does not refuse the update: a kubelet whose update is refused retries for ever, and reports no status
   meanwhile (``pkg/kubelet/kubelet_node_status.go``, ``tryRegisterWithAPIServer``).
@@ -27,7 +26,6 @@ from pulumi_kubernetes.core.v1 import ConfigMap
 
 from components.objects.admission import mutate, refuse
 from components.objects.object_metadata import meta
-from contract.annotations import KEEP, ROLL, SCALE_IN
 from contract.labels import (
     GPU_LABEL,
     HOSTNAME_LABEL,
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
         MutatingAdmissionPolicySpecArgsDict,
         NamedRuleWithOperationsArgsDict,
         ValidatingAdmissionPolicySpecArgsDict,
-        ValidationArgsDict,
         VariableArgsDict,
     )
 
@@ -69,10 +66,10 @@ COMPARED = (
 """Labels that a kubelet compares (kubernetes 1.36, ``pkg/kubelet/kubelet_node_status.go``, ``updateDefaultLabels``)."""
 
 REFUSAL = "a node may not change these labels of its own"
-UNCORDONED = "a node may not lift its own cordon"
-NOTED = "a node may not change these annotations of its own"
 FROM_A_NODE = f"'{NODES_GROUP}' in request.userInfo.?groups.orValue([])"
 OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
+CHANGES: MatchConditionArgsDict = {"name": "changes-labels", "expression": f"{OLD} != {NEW}"}
+"""Condition of two policies. Most updates of Nodes change no label."""
 OLD_NOTES, NEW_NOTES = (f"{side}.metadata.?annotations.orValue({{}})" for side in ("oldObject", "object"))
 LIFTS = "(oldObject.spec.?unschedulable.orValue(false) && !object.spec.?unschedulable.orValue(false))"
 
@@ -97,33 +94,22 @@ class NodeLabels(ComponentResource):
 
 
 def keep_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that lets a node change only its own part of its Node's metadata, and lift no cordon."""
-    changes = f"{OLD} != {NEW} || {OLD_NOTES} != {NEW_NOTES} || {LIFTS}"
-    noted = f"{changed(OLD_NOTES, NEW_NOTES)}.filter(k, k.startsWith('{ROLL}') || k in ['{KEEP}', '{SCALE_IN}'])"
+    """Return the policy that lets a node change only its own part of its Node's labels."""
     return {
         "match_constraints": {"resource_rules": _nodes("UPDATE")},
-        # Most updates of Nodes change none of these.
-        "match_conditions": [_from_a_node(), {"name": "changes-what-is-kept", "expression": changes}],
+        "match_conditions": [_from_a_node(), CHANGES],
         "variables": [
             *_labels(),
             {"name": "refused", "expression": f"variables.changed.filter(k, !({own_word_condition('k')}))"},
-            {"name": "noted", "expression": noted},
         ],
         "failure_policy": "Fail",
         "validations": [
-            _refused_unless_empty("refused", REFUSAL),
-            _refused_unless_empty("noted", NOTED),
-            {"expression": f"!{LIFTS}", "message": UNCORDONED, "reason": "Forbidden"},
+            {
+                "expression": "variables.refused.size() == 0",
+                "message_expression": f"'{REFUSAL}: ' + variables.refused.join(', ')",
+                "reason": "Forbidden",
+            }
         ],
-    }
-
-
-def _refused_unless_empty(variable: str, message: str) -> ValidationArgsDict:
-    """Return the validation that refuses a request unless the variable, a list of names, is empty."""
-    return {
-        "expression": f"variables.{variable}.size() == 0",
-        "message_expression": f"'{message}: ' + variables.{variable}.join(', ')",
-        "reason": "Forbidden",
     }
 
 
@@ -138,7 +124,7 @@ def put_back_policy() -> MutatingAdmissionPolicySpecArgsDict:
     patch = f"{changed}.filter(k, {before}).map(k, {put}) + {changed}.filter(k, {added}).map(k, {taken})"
     return {
         "match_constraints": {"resource_rules": _nodes("UPDATE")},
-        "match_conditions": [_from_a_node(), {"name": "changes-labels", "expression": f"{OLD} != {NEW}"}],
+        "match_conditions": [_from_a_node(), CHANGES],
         "variables": _labels(),
         "failure_policy": "Fail",
         "reinvocation_policy": "Never",

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from components.objects.node_labels import NOTED, REFUSAL, UNCORDONED
+from components.objects.node_labels import REFUSAL
+from components.objects.node_permissions import NOTED, UNCORDONED
 from contract.labels import (
     GPU_LABEL,
     IMAGE_LABEL,

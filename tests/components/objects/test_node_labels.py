@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from components.model.secrets.certificates import NODE_CONTROLLER
-from components.objects.node_labels import COMPARED, NOTED, REFUSAL
+from components.objects.node_labels import COMPARED, REFUSAL
+from components.objects.node_permissions import NOTED
 from contract.kubernetes.connection import ApiError
 from contract.labels import (
     GPU_LABEL,
@@ -149,7 +150,6 @@ def test_a_node_says_what_it_alone_knows(applied: ApiServer, node: Path) -> None
 
 
 def test_others_may_change_every_label(applied: ApiServer, node: Path) -> None:
-    assert not written(node, {"metadata": {"annotations": {"a": "b"}}})
     for who in (applied.kubeconfig, applied.user(NODE_CONTROLLER)):
         change = {"metadata": {"labels": {POOL_LABEL: None, ZONE_LABEL: "b", TEAM: "c"}}}
         assert not written(who, change)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,10 +12,8 @@ from kubelet.authorities import PUBLISHED
 from components.objects.node_labels import (
     KEPT,
     MARK,
-    NOTED,
     PUT_BACK,
     REFUSAL,
-    UNCORDONED,
     keep_policy,
     mark_policy,
     put_back_policy,
@@ -27,12 +24,10 @@ from contract.object_names import AUTHORITIES_KEY, LOOKED_AT
 from services.node_controller.new_nodes import ABLE
 from tests.images.machines import eventually
 from tests.services.node_controller.world import ENVIRONMENT, HOST_TOKEN, Caller, World, running
+from tests.support.policies import post_policy
 
 pytestmark = pytest.mark.loopback
 
-GPU_NOTE = "longhaul.dev/gpu-preflight-boot"
-"""Annotation that a node with GPUs writes itself."""
-GROUP = "admissionregistration.k8s.io/v1"
 TAINT = {"key": UNCHECKED, "value": "true", "effect": "NoSchedule"}
 SPOT = {"key": "longhaul.dev/spot", "value": "yes", "effect": "NoSchedule"}
 CPU = {SITE_LABEL: "use1", POOL_LABEL: "cpu"}
@@ -62,24 +57,11 @@ def post_policies(world: World) -> None:
     metadata = {"name": LOOKED_AT, "namespace": "kube-system"}
     path, _, _ = ABLE.rpartition("/")
     world.admin.post(path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
-    param = {"paramRef": {"name": LOOKED_AT, "namespace": "kube-system", "parameterNotFoundAction": "Allow"}}
-    for name, kind, spec, more in (
-        (PUT_BACK, "Mutating", put_back_policy(), {}),
-        (MARK, "Mutating", mark_policy(), param),
-        (KEPT, "Validating", keep_policy(), {"validationActions": ["Deny"]}),
-    ):
-        made = {"apiVersion": GROUP, "metadata": {"name": name}}
-        policy = {**made, "kind": f"{kind}AdmissionPolicy", "spec": as_written(spec)}
-        world.admin.post(f"/apis/{GROUP}/{kind.lower()}admissionpolicies", policy)
-        binding = {**made, "kind": f"{kind}AdmissionPolicyBinding", "spec": {"policyName": name, **more}}
-        world.admin.post(f"/apis/{GROUP}/{kind.lower()}admissionpolicybindings", binding)
-
-
-def as_written(value: Any) -> Any:
-    """Return a part of an object with the API's own keys."""
-    if isinstance(value, Mapping):
-        return {re.sub("_([a-z])", lambda found: found[1].upper(), key): as_written(one) for key, one in value.items()}
-    return [as_written(one) for one in value] if isinstance(value, list) else value
+    param = {"name": LOOKED_AT, "namespace": "kube-system", "parameterNotFoundAction": "Allow"}
+    post = world.admin.post
+    post_policy(post, PUT_BACK, put_back_policy(), kind="Mutating")
+    post_policy(post, MARK, mark_policy(), kind="Mutating", paramRef=param)
+    post_policy(post, KEPT, keep_policy(), kind="Validating")
 
 
 def looked_at(world: World) -> bool:
@@ -159,28 +141,6 @@ def test_afterwards_it_stays_so(world: World) -> None:
     found = opened(world, name)
     assert found["metadata"]["labels"][ZONE_LABEL] == "us-east-1a"
     assert found["status"]["conditions"][0]["reason"] == "KubeletReady"
-
-
-def test_it_takes_back_no_cordon_and_no_note(world: World) -> None:
-    name = world.cloud.put("i-000000c4", "10.65.128.53")
-    kubelet = world.join(name)
-    registered(kubelet, name)
-    opened(world, name)
-    path, note = f"/api/v1/nodes/{name}", {"longhaul.dev/roll": "image 2", "example.com/mine": "a"}
-    cordoned = {"spec": {"unschedulable": True}, "metadata": {"annotations": note}}
-    assert world.admin.ask("PATCH", path, cordoned)[0] == 200
-    for where in (path, f"{path}/status"):
-        notes: dict[str, str | None]
-        for notes in ({"longhaul.dev/roll": None}, {"longhaul.dev/roll-stage": "replacing"}):
-            status, answer = kubelet.ask("PATCH", where, {"metadata": {"annotations": notes}})
-            assert (status, f"{NOTED}: {next(iter(notes))}" in answer["message"]) == (403, True)
-    for spec in ({"unschedulable": None}, {"unschedulable": False}):
-        status, answer = kubelet.ask("PATCH", path, {"spec": spec})
-        assert (status, UNCORDONED in answer["message"]) == (403, True)
-    # Its own notes are its own, and so is its own cordon.
-    assert kubelet.ask("PATCH", path, {"metadata": {"annotations": {"example.com/mine": "b", GPU_NOTE: "1"}}})[0] == 200
-    assert world.admin.ask("PATCH", path, {"spec": {"unschedulable": None}})[0] == 200
-    assert kubelet.ask("PATCH", path, {"spec": {"unschedulable": True}})[0] == 200
 
 
 def test_a_node_that_was_deleted_and_registers_again_is_looked_at_again(world: World) -> None:
