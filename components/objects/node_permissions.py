@@ -3,7 +3,7 @@
 Kubernetes' own rules for nodes (k8s.io/kubernetes 1.36, ``NodeRules`` of ``plugin/pkg/auth/authorizer/rbac`` and
 ``plugin/pkg/admission/noderestriction``) leave more to a node than kubelets and our own programs need: pods with any
 labels in any namespace, which become endpoints of any Service; finalizers, which keep a Node and its pods after their
-deletion; and every annotation of its Node. This policy lists what they need:
+deletion; and every annotation of its Node. Two policies list what they need:
 
 - the objects and operations of :data:`ALLOWED`. NodeRestriction limits most of them to the node's own objects;
 - no finalizers, and no owners except the node's own Node, of which its lease and its CSINode are parts;
@@ -13,10 +13,15 @@ deletion; and every annotation of its Node. This policy lists what they need:
 
 A kubelet shows pods of its own files to the API as mirror pods. No machine of ours has such files, so none are allowed.
 Kubernetes shows reviews of tokens and of access to no policy (``pkg/kubeapiserver/admission/exclusion``).
+
+Nodes write their leases and statuses often. So what is right costs one evaluation: the condition under which a policy
+applies is that a node breaks a rule. An API server evaluates all of a policy's messages whenever it applies
+(k8s.io/apiserver 0.36, ``pkg/admission/plugin/policy/validating/validator.go``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
@@ -27,15 +32,20 @@ from contract.annotations import AUTHORITIES, AUTHORITIES_BOOT, GPU_BOOT
 from contract.users import CLIENT_SIGNER, NODE_USER, SERVING_SIGNER
 
 if TYPE_CHECKING:
-    from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict, VariableArgsDict
+    from pulumi_kubernetes.admissionregistration.v1 import (
+        NamedRuleWithOperationsArgsDict,
+        ValidatingAdmissionPolicySpecArgsDict,
+    )
 
     from components.model import AddressPlan
 
 PART = "node-permissions"
-POLICY = "longhaul-nodes"
+UNLISTED, OBJECTS = "longhaul-nodes", "longhaul-node-objects"
+"""Names of the policies: one refuses requests that are not in the list, the other looks into objects of the list."""
 
 LEASES, CSI_NODES = "leases.coordination.k8s.io", "csinodes.storage.k8s.io"
 REQUESTS = "certificatesigningrequests.certificates.k8s.io"
+EVENTS = ("events", "events.events.k8s.io")
 ALLOWED = {
     "nodes": ("CREATE", "UPDATE"),
     "nodes/status": ("UPDATE",),
@@ -49,8 +59,7 @@ ALLOWED = {
     # After a volume was resized.
     "persistentvolumeclaims/status": ("UPDATE",),
     # kube-proxy has the kubelet's certificate, and writes the newer kind.
-    "events": ("CREATE", "UPDATE"),
-    "events.events.k8s.io": ("CREATE", "UPDATE"),
+    **dict.fromkeys(EVENTS, ("CREATE", "UPDATE")),
     LEASES: ("CREATE", "UPDATE"),
     CSI_NODES: ("CREATE", "UPDATE", "DELETE"),
     REQUESTS: ("CREATE",),
@@ -58,6 +67,9 @@ ALLOWED = {
     "resourceslices.resource.k8s.io": ("DELETE",),
 }
 """Operations that kubelets, kube-proxy and our programs on nodes need, by resource."""
+LOOKED_INTO = ("nodes", "nodes/status", "pods/status", LEASES, CSI_NODES, REQUESTS, *EVENTS)
+"""Resources of the list whose objects could have more than nodes may write. NodeRestriction compares a claim itself,
+and requests for tokens and evictions are not stored."""
 ANNOTATIONS = (
     "volumes.kubernetes.io/controller-managed-attach-detach",
     "volumes.kubernetes.io/keep-terminated-pod-volumes",
@@ -85,129 +97,139 @@ ADDRESSES = "no node and no pod of the environment has these addresses"
 SIGNED = "a node asks for certificates of kubelets only"
 
 OPERATION, UPDATED = "request.operation", "request.operation == 'UPDATE'"
-WHAT, SUBRESOURCE = "variables.what", "request.?subResource.orValue('')"
+RESOURCE, SUBRESOURCE = "request.resource.resource", "request.?subResource.orValue('')"
+BY_A_NODE = f"({FROM_A_NODE} || request.userInfo.?username.orValue('').startsWith('{NODE_USER}'))"
 
 
 class NodePermissions(ComponentResource):
-    """The policy and its binding."""
+    """The policies and their bindings."""
 
     def __init__(self, name: str, addresses: AddressPlan, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:NodePermissions", name, None, opts)
-        refuse(POLICY, policy(addresses), part=PART, parent=self)
+        refuse(UNLISTED, unlisted_policy(), part=PART, parent=self)
+        refuse(OBJECTS, objects_policy(addresses), part=PART, parent=self)
         self.register_outputs({})
 
 
-def policy(addresses: AddressPlan) -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy for nodes with the addresses of a plan."""
-    condition = f"({FROM_A_NODE}) || request.userInfo.?username.orValue('').startsWith('{NODE_USER}')"
-    verbs = f"{OPERATION}.lowerAscii() + ' ' + {WHAT}"
+def unlisted_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that refuses nodes' requests that are not in :data:`ALLOWED`."""
+    group = "(request.resource.group == '' ? '' : '.' + request.resource.group)"
+    what = f"{RESOURCE} + ({SUBRESOURCE} == '' ? '' : '/' + {SUBRESOURCE}) + {group}"
     return {
         "match_constraints": {
             "resource_rules": [
                 {"api_groups": ["*"], "api_versions": ["*"], "operations": ["*"], "resources": ["*/*"], "scope": "*"}
-            ]
+            ],
+            "exclude_resource_rules": _listed(ALLOWED),
         },
-        "match_conditions": [{"name": "from-a-node", "expression": condition}],
-        "variables": _variables(addresses),
+        "match_conditions": [{"name": "by-a-node", "expression": BY_A_NODE}],
         "failure_policy": "Fail",
         "validations": [
-            {"expression": expression, "message_expression": message, "reason": "Forbidden"}
-            for expression, message in (
-                ("variables.allowed", f"'{REFUSAL} ' + {verbs}"),
-                (_unchanged("finalizers"), f"'{FINALIZERS}'"),
-                (f"{_unchanged('ownerReferences')} || variables.owned", f"'{OWNERS}'"),
-                _empty("annotations", NOTED),
-                _empty("spec", SPEC),
-                (f"!({WHAT} == 'nodes' && {UPDATED}) || !{LIFTS}", f"'{UNCORDONED}'"),
-                _empty("metadata", METADATA),
-                _empty("addresses", ADDRESSES),
-                (f"{WHAT} != '{REQUESTS}' || object.spec.signerName in {_list(SIGNERS)}", f"'{SIGNED}'"),
-            )
+            {
+                "expression": "false",
+                "message_expression": f"'{REFUSAL} ' + {OPERATION}.lowerAscii() + ' ' + {what}",
+                "reason": "Forbidden",
+            }
         ],
     }
 
 
-def _variables(addresses: AddressPlan) -> list[VariableArgsDict]:
-    group = "(request.resource.group == '' ? '' : '.' + request.resource.group)"
-    subresource = f"({SUBRESOURCE} == '' ? '' : '/' + {SUBRESOURCE})"
-    allowed = ", ".join(f"'{resource}': {_list(operations)}" for resource, operations in ALLOWED.items())
-    owners = "object.?metadata.?ownerReferences.orValue([])"
-    owned = (
-        f"{WHAT} in ['{LEASES}', '{CSI_NODES}'] && {owners}.all(o, o.apiVersion == 'v1' && o.kind == 'Node' "
-        "&& o.name == variables.node && !o.?blockOwnerDeletion.orValue(false))"
-    )
-    spec_keys = f"({UPDATED} ? ['taints', 'unschedulable'] : {_list(REGISTERED)})"
-    expressions = {
-        "node": f"request.userInfo.?username.orValue('').replace('{NODE_USER}', '', 1)",
-        "what": f"request.resource.resource + {subresource} + {group}",
-        "allowed": f"{OPERATION} in {{{allowed}}}[?{WHAT}].orValue([])",
-        "owned": owned,
-        "old_notes": f"{UPDATED} ? {OLD_NOTES} : {{}}",
-        "new_notes": NEW_NOTES,
-        "annotations": _unlisted("notes", _list(ANNOTATIONS), "nodes", "nodes/status"),
-        "old_spec": f"{UPDATED} ? oldObject.?spec.orValue({{}}) : {{}}",
-        "new_spec": "object.?spec.orValue({})",
-        "spec": _unlisted("spec", spec_keys, "nodes"),
-        "metadata": f"{_writes('pods/status')} ? {_changed_metadata()} : []",
-        "addresses": _foreign_addresses(addresses),
+def objects_policy(addresses: AddressPlan) -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that refuses parts of objects that nodes may not write, with the addresses of a plan."""
+    breaches = _breaches(addresses)
+    return {
+        "match_constraints": {"resource_rules": _listed(LOOKED_INTO)},
+        "match_conditions": [
+            {"name": "a-node-breaks-a-rule", "expression": f"{BY_A_NODE} && ({' || '.join(breaches)})"}
+        ],
+        "failure_policy": "Fail",
+        "validations": [
+            {"expression": f"!({breach})", "message_expression": message, "reason": "Forbidden"}
+            for breach, message in breaches.items()
+        ],
     }
-    return [{"name": name, "expression": expression} for name, expression in expressions.items()]
 
 
-def _writes(*resources: str) -> str:
-    """Return the condition (CEL) that the request makes or changes one of these."""
-    return f"({WHAT} in {_list(resources)} && {OPERATION} in ['CREATE', 'UPDATE'])"
+def _listed(resources: Iterable[str]) -> list[NamedRuleWithOperationsArgsDict]:
+    """Return the rules for the operations that nodes may do with these resources."""
+    return [
+        {
+            "api_groups": [resource.partition(".")[2]],
+            "api_versions": ["*"],
+            "operations": [*ALLOWED[resource]],
+            "resources": [resource.partition(".")[0]],
+        }
+        for resource in resources
+    ]
 
 
-def _unlisted(part: str, listed: str, *resources: str) -> str:
-    """Return the list (CEL) of the keys that a request changes in a part of one of these, and that are not in the list
-    ``listed`` (CEL)."""
-    changes = changed(f"variables.old_{part}", f"variables.new_{part}")
-    return f"{_writes(*resources)} ? {changes}.filter(k, !(k in {listed})) : []"
-
-
-def _changed_metadata() -> str:
-    """Return the list (CEL) of the parts of a pod's metadata that a request changes."""
-    return " + ".join(
-        f"(object.metadata.?{part} == oldObject.metadata.?{part} ? [] : ['{part}'])"
-        for part in ("labels", "annotations", "ownerReferences")
+def _breaches(addresses: AddressPlan) -> dict[str, str]:
+    """Return the message (CEL) for each condition (CEL) under which a node breaks a rule."""
+    node, of_node, pod = (
+        f"{RESOURCE} == 'nodes'",
+        f"{RESOURCE} == 'nodes' && {SUBRESOURCE} == ''",
+        f"{RESOURCE} == 'pods'",
     )
+    owners = "object.metadata.?ownerReferences.orValue([])"
+    owned = (
+        f"{RESOURCE} in ['leases', 'csinodes'] && {owners}.all(o, o.apiVersion == 'v1' && o.kind == 'Node' "
+        f"&& '{NODE_USER}' + o.name == request.userInfo.username && !o.?blockOwnerDeletion.orValue(false))"
+    )
+    old_notes = f"({UPDATED} ? {OLD_NOTES} : {{}})"
+    notes = f"{changed(old_notes, NEW_NOTES)}.filter(k, !(k in {_list(ANNOTATIONS)}))"
+    old_spec, new_spec = f"({UPDATED} ? oldObject.?spec.orValue({{}}) : {{}})", "object.?spec.orValue({})"
+    fields = f"({UPDATED} ? ['taints', 'unschedulable'] : {_list(REGISTERED)})"
+    spec = f"{changed(old_spec, new_spec)}.filter(k, !(k in {fields}))"
+    metadata = " + ".join(
+        f"(object.metadata.?{part} == oldObject.metadata.?{part} ? [] : ['{part}'])"
+        for part in ("labels", "annotations")
+    )
+    return {
+        f"{OPERATION} != 'DELETE' && ({_changes('finalizers')})": f"'{FINALIZERS}'",
+        f"{OPERATION} != 'DELETE' && ({_changes('ownerReferences')}) && !({owned})": f"'{OWNERS}'",
+        f"{node} && {NEW_NOTES} != {old_notes} && {notes}.size() > 0": _naming(NOTED, notes),
+        f"{of_node} && {new_spec} != {old_spec} && {spec}.size() > 0": _naming(SPEC, spec),
+        f"{of_node} && {UPDATED} && {LIFTS}": f"'{UNCORDONED}'",
+        f"{pod} && ({metadata}).size() > 0": _naming(METADATA, f"({metadata})"),
+        **{
+            f"{applies} && {foreign}.size() > 0": _naming(ADDRESSES, foreign)
+            for applies, foreign in (
+                (node, _foreign(addresses, _node_addresses)),
+                (pod, _foreign(addresses, _pod_addresses)),
+            )
+        },
+        f"{RESOURCE} == 'certificatesigningrequests' && !(object.spec.signerName in {_list(SIGNERS)})": f"'{SIGNED}'",
+    }
 
 
-def _unchanged(part: str) -> str:
-    """Return the condition (CEL) that a request leaves a list of an object's metadata as it is; empty at first."""
-    before = f"({UPDATED} ? oldObject.?metadata.?{part}.orValue([]) : [])"
-    return f"{OPERATION} == 'DELETE' || object.?metadata.?{part}.orValue([]) == {before}"
+def _changes(part: str) -> str:
+    """Return the condition (CEL) that a request changes a list of an object's metadata; empty at first."""
+    return f"object.metadata.?{part}.orValue([]) != ({UPDATED} ? oldObject.metadata.?{part}.orValue([]) : [])"
 
 
-def _foreign_addresses(addresses: AddressPlan) -> str:
+def _foreign(addresses: AddressPlan, of: Callable[[str], str]) -> str:
     """Return the list (CEL) of new addresses in a status that no node and no pod can have: those outside of the
     environment, and those of its services, its control plane and its gateways. No policy can look up the range of a
-    single node."""
+    single node. ``of`` returns the list (CEL) of an object's addresses."""
     elsewhere = [addresses.services, addresses.operators, addresses.laptops]
     elsewhere += [site.infra for site in addresses.sites.values()]
     others = " || ".join(f"cidr('{range_}').containsIP(a)" for range_ in elsewhere)
     is_possible = f"isIP(a) && cidr('{addresses.supernet}').containsIP(a) && !({others})"
-    nodes, pods = _writes("nodes", "nodes/status"), _writes("pods/status")
-    new, old = (
-        f"({pods} ? {_pod_addresses(side)} : {nodes} ? {_node_addresses(side)} : [])"
-        for side in ("object", "oldObject")
-    )
-    return f"{new}.filter(a, a != '' && !({is_possible}) && !({UPDATED} && a in {old}))"
+    return f"{of('object')}.filter(a, a != '' && !({UPDATED} && a in {of('oldObject')}) && !({is_possible}))"
 
 
 def _pod_addresses(side: str) -> str:
     lists = [f"{side}.?status.?{part}.orValue([]).map(i, i.?ip.orValue(''))" for part in ("podIPs", "hostIPs")]
-    return " + ".join([*lists, f"[{side}.?status.?hostIP.orValue('')]"])
+    return f"({' + '.join(lists)} + [{side}.?status.?hostIP.orValue('')])"
 
 
 def _node_addresses(side: str) -> str:
     return f"{side}.?status.?addresses.orValue([]).filter(i, i.type != 'Hostname').map(i, i.address)"
 
 
-def _empty(variable: str, message: str) -> tuple[str, str]:
-    """Return the condition and the message (CEL) for a variable that has to be empty, a list of names."""
-    return f"variables.{variable}.size() == 0", f"'{message}: ' + variables.{variable}.join(', ')"
+def _naming(message: str, names: str) -> str:
+    """Return a message (CEL) that ends with the names of a list (CEL)."""
+    return f"'{message}: ' + {names}.join(', ')"
 
 
 def _list(values: tuple[str, ...]) -> str:

@@ -24,6 +24,12 @@ CERTIFICATE = timedelta(days=NODE_CERTIFICATE_DAYS + 1)
 """Time from the beginning of the refusal until all certificates of the refused machine have expired. One day of it
 allows for clocks that differ."""
 
+TOKENS = timedelta(seconds=10 + 120 + 1)
+"""Time from the end of a machine's pods until nobody accepts their tokens. API servers remember an accepted token for
+10 s (kubernetes 1.36, pkg/kubeapiserver/options/authentication.go, ``TokenSuccessCacheTTL``). Kubelets ask API servers,
+and remember the answer for 120 s (pkg/kubelet/apis/config/v1beta1/defaults.go, ``authentication.webhook.cacheTTL``).
+The last second is for times without fractions."""
+
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?")
 
@@ -51,6 +57,8 @@ class Quarantined:
     """True if neither a pool nor the hosts file contained a machine of this name any more. Only the name is refused."""
     kept: tuple[str, ...] = ()
     """Ids of the machine, disks and snapshots that the cloud still keeps."""
+    pods_gone: str = ""
+    """Time, RFC 3339, at which the machine's pods and its Node no longer existed; empty before that."""
     done: bool = False
     """True once every step is done."""
     released: str = ""
@@ -60,6 +68,10 @@ class Quarantined:
         """Return the time until which the machine's certificates may be valid. Its name stays refused until that
         time."""
         return datetime.fromisoformat(self.since) + CERTIFICATE
+
+    def tokens_void(self) -> datetime | None:
+        """Return the time from which nobody accepts tokens of the machine's pods; None while the pods may exist."""
+        return datetime.fromisoformat(self.pods_gone) + TOKENS if self.pods_gone else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +86,7 @@ class Quarantine:
         try:
             raw = json.loads(text)["machines"]
             machines = tuple(Quarantined(**{**entry, "kept": tuple(entry["kept"])}) for entry in raw)
-            times = [machine.refused_until() for machine in machines]
+            times = [time for machine in machines for time in (machine.refused_until(), machine.tokens_void()) if time]
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ValueError("it is not a list of machines") from None
         names = [machine.name for machine in machines]

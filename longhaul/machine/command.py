@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -129,5 +130,6 @@ def _steps(where: Context, record: QuarantineVault, *, keep_disk: bool) -> Itera
             now=lambda: datetime.now(UTC),
             has_lease=is_sole,
             turn=lambda: ending_in(where, record.environment, say),
+            pause=time.sleep,
             keep_disk=keep_disk,
         )

@@ -1,8 +1,9 @@
 """Root on a node, with its kubelet's certificate, at a real API server: what it tries to write beyond what a kubelet
-writes. Every attack succeeds without the policy (:func:`_before`), and kubelets' own requests succeed with it."""
+writes. Every attack succeeds without the policies (:func:`_before`), and kubelets' own requests succeed with it."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,15 @@ from components.model import Environment, plan
 from components.objects.node_permissions import (
     ALLOWED,
     ANNOTATIONS,
-    POLICY,
-    policy,
+    OBJECTS,
+    UNLISTED,
+    objects_policy,
+    unlisted_policy,
 )
 from contract.annotations import KEEP
+from contract.kubernetes.api import Api
 from contract.users import CLIENT_SIGNER, NODE_USER, NODES_GROUP, SERVING_SIGNER
+from longhaul.machine.quarantine.node import NodeRemoval, remove_node
 from tests.redteam.node_attacks import attacks
 from tests.redteam.node_requests import (
     CLAIM,
@@ -189,11 +194,12 @@ def _before(world: NodeWorld) -> dict[str, str]:
 
 @pytest.fixture(scope="module", name="guarded_world")
 def _guarded_world(world: NodeWorld, before: dict[str, str], environment: Environment) -> NodeWorld:
-    """Return the world once the policy is in force."""
+    """Return the world once the policies are in force."""
     assert before
-    post_policy(world.admin.post, POLICY, policy(plan(environment)), kind="Validating")
-    attack = attacks(world)["mirror pod"]
-    eventually(lambda: attack.refusal in attack.send(world), what="the policy is in force")
+    post_policy(world.admin.post, UNLISTED, unlisted_policy(), kind="Validating")
+    post_policy(world.admin.post, OBJECTS, objects_policy(plan(environment)), kind="Validating")
+    for attack in (attacks(world)[name] for name in ("mirror pod", "cordon")):
+        eventually(lambda attack=attack: attack.refusal in attack.send(world), what="the policies are in force")
     return world
 
 
@@ -226,3 +232,29 @@ def test_every_kind_of_the_list_is_tried(world: NodeWorld) -> None:
     paths = " ".join(attempt.path for attempt in requests(world).values())
     resources = [resource.partition(".")[0] for resource in ALLOWED]
     assert [resource for resource in resources if resource.partition("/")[0] not in paths] == []
+
+
+def test_finalizers_keep_a_pod_s_token_and_its_node_until_quarantine_removes_them(world: NodeWorld) -> None:
+    """Without them a token ends as soon as API servers forget that it was valid."""
+    admin, account = world.admin, "/api/v1/namespaces/default/serviceaccounts/default/token"
+    kept = admin.post(PODS, on(pod("kept", nodeName=OTHER), finalizers=[FINALIZER]))
+    admin.patch(f"{NODES}/{OTHER}", {"metadata": {"finalizers": [FINALIZER]}})
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": "kept", "uid": kept["metadata"]["uid"]}
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"boundObjectRef": bound}}
+    used, unused = (admin.post(account, request)["status"]["token"] for _ in range(2))
+    for path in (f"{PODS}/kept", f"{NODES}/{OTHER}"):
+        admin.delete(path, grace_s=0)
+        assert admin.get(path)["metadata"]["finalizers"] == [FINALIZER]
+    assert is_valid(admin, used)
+    removal = remove_node(admin, OTHER, pause=lambda _: None)
+    assert removal == NodeRemoval(pods=1, finalizers=(f"{FINALIZER} of {OTHER}", f"{FINALIZER} of kept"))
+    started = time.monotonic()
+    eventually(lambda: not is_valid(admin, unused), what="a token that nobody has seen is void")
+    assert time.monotonic() - started < 5
+    eventually(lambda: not is_valid(admin, used), what="a token that was seen is void")
+    assert time.monotonic() - started < 15
+
+
+def is_valid(admin: Api, token: str) -> bool:
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    return bool(admin.post("/apis/authentication.k8s.io/v1/tokenreviews", review)["status"].get("authenticated"))

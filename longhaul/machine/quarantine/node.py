@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
-from contract.kubernetes.paths import NODES, PODS
+from contract.kubernetes.paths import NAMESPACES, NODES, PODS
 from contract.taints import QUARANTINE_TAINT
 
 CLOSE_TRIES = 20
 """Number of attempts to write a Node that other programs write meanwhile."""
+PAUSE_S = 0.5
+"""Seconds between two looks at deleted objects."""
+CONTROLLERS_TRIES = 20
+"""Number of looks at deleted objects before their finalizers are removed. The controllers of Jobs and of Kueue count
+pods by finalizers, and remove those within a second or two."""
+GONE_TRIES = 120
+"""Number of looks until all deleted objects must be gone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +31,16 @@ class NodeExposure:
     """Service accounts of its pods. Their tokens become invalid with the pods."""
     secrets: tuple[str, ...]
     """Secrets of its pods. They remain known to an attacker."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeRemoval:
+    """Objects that were removed with a Node."""
+
+    pods: int
+    """Number of the machine's pods."""
+    finalizers: tuple[str, ...]
+    """Finalizers that no controller removed, each with its object's name."""
 
 
 def pod_exposure(api: Api, node: str) -> NodeExposure:
@@ -67,20 +84,60 @@ def _close(api: Api, node: str) -> None:
             raise
 
 
-def remove_node(api: Api, node: str) -> int:
-    """Delete a machine's pods at once, and its Node; return the number of pods. From then on the pods' tokens are
-    invalid, since each token is bound to its pod (kubernetes.io, "Service Accounts", "Bound service account
-    tokens")."""
-    number = 0
+def remove_node(api: Api, node: str, *, pause: Callable[[float], None]) -> NodeRemoval:
+    """Delete a machine's pods at once, and its Node, and return once all are gone. Tokens of the pods' accounts are
+    bound to the pods (kubernetes.io, "Service Accounts", "Bound service account tokens"), and end with them.
+
+    A finalizer keeps a deleted object, and a deleted pod's tokens are valid for a minute longer (kubernetes 1.36,
+    ``pkg/serviceaccount/claims.go``, which allows for ``jwt.DefaultLeeway``). Root on a node may have added finalizers,
+    so those that their controllers have not removed after :data:`CONTROLLERS_TRIES` looks are removed here. Raise
+    ``ApiError`` when objects remain."""
+    pods, finalizers = set[str](), set[str]()
+    for attempt in range(GONE_TRIES):
+        remaining = list(_objects(api, node))
+        if not remaining:
+            break
+        for path, live in remaining:
+            metadata = live["metadata"]
+            if path.startswith(f"{NAMESPACES}/"):
+                pods.add(metadata["uid"])
+            if not _is_ended(metadata):
+                # Nothing ends the processes, since the kubelet is refused. The machine is off or isolated by now.
+                api.delete(path, uid=metadata["uid"], grace_s=0)
+            elif attempt >= CONTROLLERS_TRIES:
+                finalizers |= _finalize(api, path, metadata)
+        pause(PAUSE_S)
+    else:
+        raise ApiError(f"{', '.join(path for path, _ in remaining)}: deleted, but still there")
+    return NodeRemoval(pods=len(pods), finalizers=tuple(sorted(finalizers)))
+
+
+def _objects(api: Api, node: str) -> Iterator[tuple[str, Object]]:
+    """Yield a machine's pods, then its Node, each with its path."""
     for pod in list(_pods(api, node)):
-        path = path_of("api", "v1", "namespaces", pod["metadata"]["namespace"], "pods", pod["metadata"]["name"])
-        # Nothing ends its processes, since the kubelet is refused. The machine is off or isolated by now.
-        api.delete(path, uid=pod["metadata"]["uid"], grace_s=0)
-        number += 1
+        metadata = pod["metadata"]
+        yield NAMESPACES + path_of(metadata["namespace"], "pods", metadata["name"]), pod
     live = api.find(NODES + path_of(node))
     if live is not None:
-        api.delete(NODES + path_of(node), uid=live["metadata"]["uid"])
-    return number
+        yield NODES + path_of(node), live
+
+
+def _is_ended(metadata: Mapping[str, Any]) -> bool:
+    """Return whether only finalizers keep an object. A pod that was deleted before may still have time to end."""
+    return "deletionTimestamp" in metadata and not metadata.get("deletionGracePeriodSeconds")
+
+
+def _finalize(api: Api, path: str, metadata: Mapping[str, Any]) -> set[str]:
+    """Remove an object's finalizers, and return a phrase for each."""
+    finalizers = {f"{finalizer} of {path.rpartition('/')[2]}" for finalizer in metadata.get("finalizers") or ()}
+    try:
+        api.patch(path, {"metadata": {"uid": metadata["uid"], "finalizers": None}})
+    except ApiError as error:
+        # It is gone, or another object has its name: the next look tells.
+        if error.status not in (404, 409):
+            raise
+        return set()
+    return finalizers
 
 
 def _pods(api: Api, node: str) -> Iterator[Object]:

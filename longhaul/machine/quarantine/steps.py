@@ -39,6 +39,8 @@ class QuarantineRun:
     """Returns whether this run still holds the lock."""
     turn: Callable[[], AbstractContextManager[None]]
     """Returns the lock for restarting API servers; raises ``CommandError`` while another run holds it."""
+    pause: Callable[[float], None]
+    """Waits a number of seconds."""
     keep_disk: bool = True
     """False to replace a machine even though its cloud does not keep the disk."""
 
@@ -55,8 +57,7 @@ class QuarantineRun:
         # Until now an API server may have renewed its certificate, whose validity counts from that moment.
         entry = replace(entry, since=format_time(self.now()))
         self._write(entry)
-        pods = node.remove_node(self.api, name)
-        self.tell(f"{counted(pods, 'pod')} and its Node deleted: the pods' tokens are void")
+        entry = self._remove_node(entry)
         if machine is not None and refused is None:
             machine.cloud.replace(machine.place, machine.suspect)
             self.tell(f"{machine.suspect.group} makes another machine")
@@ -64,6 +65,7 @@ class QuarantineRun:
             refusal_lists.end_connections(self.record, tell=self.tell)
         if refused is not None:
             raise refused
+        self._await_tokens(entry)
         entry = replace(entry, done=True)
         self._write(entry)
         return entry
@@ -98,6 +100,32 @@ class QuarantineRun:
                 "give it another name in the hosts file",
                 code=Exit.REFUSED,
             )
+
+    def _remove_node(self, entry: Quarantined) -> Quarantined:
+        """Remove the machine's pods and its Node, and return the entry with the time at which they were gone."""
+        removal = node.remove_node(self.api, entry.name, pause=self.pause)
+        self.tell(f"{counted(removal.pods, 'pod')} and its Node are gone")
+        if removal.finalizers:
+            self.tell(f"finalizers that no controller removed were removed: {', '.join(removal.finalizers)}")
+        # A later run finds no pods, and must not begin the wait again.
+        if removal.pods or not entry.pods_gone:
+            entry = replace(entry, pods_gone=format_time(self.now()))
+            self._write(entry)
+        return entry
+
+    def _await_tokens(self, entry: Quarantined) -> None:
+        """Wait until nobody accepts tokens of the machine's pods."""
+        void = entry.tokens_void()
+        if void is None:
+            return
+        left_s = (void - self.now()).total_seconds()
+        if left_s > 0:
+            self.tell(
+                f"waiting {left_s:.0f} s, until {format_time(void)}: so long may kubelets of other nodes remember "
+                "that a token of its pods was valid"
+            )
+            self.pause(left_s)
+        self.tell(f"tokens of its pods are void everywhere since {format_time(void)}")
 
     def _cut_off(self, entry: Quarantined, machine: PoolMachine | None) -> tuple[Quarantined, CloudError | None]:
         """Keep a machine's disk, then isolate the machine; in this order, since an attacker may notice the isolation

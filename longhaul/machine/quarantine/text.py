@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from clouds.base.phrases import counted
+from contract.documents.quarantine import TOKENS, format_time
 
 if TYPE_CHECKING:
     from contract.documents.quarantine import Quarantined
@@ -36,7 +37,8 @@ def step_lines(
         "after the other, so watches and `kubectl exec` of others are interrupted too",
         "- no certificate is renewed for its name, and it cannot join again",
         f"- {counted(len(exposure.pods), 'pod')} of it are deleted at once, despite disruption budgets; "
-        "controllers recreate theirs elsewhere. The tokens of their accounts become void",
+        "controllers recreate theirs elsewhere. Finalizers that remain on them and on the Node are removed",
+        f"- the run ends when no tokens of their accounts are accepted any more, {TOKENS.seconds} s after the last pod",
         *(f"- {line}" for line in cloud),
     ]
     if exposure.accounts:
@@ -81,7 +83,12 @@ def release_lines(entry: Quarantined, machine: PoolMachine | None) -> list[str]:
 
 def document(entry: Quarantined, exposure: NodeExposure | None) -> dict[str, Any]:
     """Return the outcome as plain values for programs."""
-    return {"machine": asdict(entry), "known": asdict(exposure) if exposure else None}
+    void = entry.tokens_void()
+    return {
+        "machine": asdict(entry),
+        "known": asdict(exposure) if exposure else None,
+        "tokens_void": format_time(void) if void else None,
+    }
 
 
 def _some(names: Sequence[str]) -> str:

@@ -48,6 +48,7 @@ class World:
         self.group, self.isolated, self.kept = {NODE, "i-2"}, set[str](), set[str]()
         self.steps, self.dies_at = 0, -1
         self.said: list[str] = []
+        self.waits: list[float] = []
         self.taken = False
         """True while others start API servers anew."""
 
@@ -88,10 +89,15 @@ class World:
 
     def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         self.step()
-        found = self.nodes[path.rpartition("/")[2]]
-        assert body["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]
-        found["spec"] |= body["spec"]
-        return found
+        objects, name = self.pods if "/pods/" in path else self.nodes, path.rpartition("/")[2]
+        live = objects[name]
+        if "finalizers" in body["metadata"]:
+            assert body["metadata"] == {"uid": f"uid of {name}", "finalizers": None}
+            assert "deletionTimestamp" in live["metadata"]
+            return objects.pop(name)
+        assert body["metadata"]["resourceVersion"] == live["metadata"]["resourceVersion"]
+        live["spec"] |= body["spec"]
+        return live
 
     def items(self, path: str, *, fieldSelector: str) -> Iterator[dict[str, Any]]:  # noqa: N803
         assert path == PODS
@@ -100,13 +106,13 @@ class World:
 
     def delete(self, path: str, *, uid: str, grace_s: int | None = None) -> None:
         self.step()
-        name = path.rpartition("/")[2]
-        assert uid == f"uid of {name}"
-        if "/pods/" in path:
-            assert (grace_s, self.refusing(self.pods[name]["spec"]["nodeName"])) == (0, True)
-            self.pods.pop(name, None)
+        objects, name = self.pods if "/pods/" in path else self.nodes, path.rpartition("/")[2]
+        assert (uid, grace_s) == (f"uid of {name}", 0)
+        assert self.refusing(objects[name]["spec"].get("nodeName", name))
+        if objects[name]["metadata"].get("finalizers"):
+            objects[name]["metadata"] |= {"deletionTimestamp": format_time(NOW), "deletionGracePeriodSeconds": 0}
         else:
-            self.nodes.pop(name, None)
+            del objects[name]
 
     def refusing(self, name: str) -> bool:
         return all(name in names for names in self.refuses.values())
@@ -169,6 +175,7 @@ class World:
             now=lambda: now,
             has_lease=lambda: held,
             turn=self.turn,
+            pause=self.waits.append,
             keep_disk=keep_disk,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ from components.model import load
 from components.model.secrets.vault import QUARANTINE
 from contract.documents.quarantine import CERTIFICATE, Quarantine, Quarantined, format_time
 from contract.kubernetes.connection import ApiError
-from longhaul.machine.quarantine.node import pod_exposure
+from longhaul.machine.quarantine.node import CONTROLLERS_TRIES, PAUSE_S, pod_exposure
 from longhaul.machine.quarantine.target import PoolMachine, begin_quarantine, recorded_machine, refuse_others
-from longhaul.machine.quarantine.text import release_lines, step_lines
+from longhaul.machine.quarantine.text import document, release_lines, step_lines
 from longhaul.terminal.exits import CommandError, Exit
 from longhaul.vault import quarantine as records
 from longhaul.vault.quarantine import has_list, refuse_kept
@@ -168,6 +168,51 @@ def test_a_half_done_quarantine_is_not_released_and_its_run_goes_on(world: World
     world.run().quarantine(entry, world.machine())
     whole(world)
     world.run().release(world.listed().machines[0], world.machine())
+
+
+def test_what_finalizers_keep_goes_and_is_told(world: World) -> None:
+    """Controllers get some time to remove theirs."""
+    for item, finalizer in ((world.pods["work"], "batch.kubernetes.io/job-tracking"), (world.nodes[NODE], "a.b/stay")):
+        item["metadata"]["finalizers"] = [finalizer]
+    world.run().quarantine(world.entry, world.machine())
+    whole(world)
+    assert world.waits[:-1] == [PAUSE_S] * (CONTROLLERS_TRIES + 1)
+    (told,) = (line for line in world.said if line.startswith("finalizers"))
+    assert told.endswith(f"a.b/stay of {NODE}, batch.kubernetes.io/job-tracking of work")
+
+
+def test_an_object_that_never_goes_is_an_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world, "delete", lambda _path, **_more: True)
+    with pytest.raises(ApiError, match=r"pods/work, .*deleted, but still there"):
+        world.run().quarantine(world.entry, world.machine())
+
+
+def test_the_run_ends_when_nobody_remembers_the_pods_tokens(world: World) -> None:
+    clock = [NOW]
+
+    def pause(seconds: float) -> None:
+        world.waits.append(seconds)
+        clock[0] += timedelta(seconds=seconds)
+
+    run = replace(world.run(), now=lambda: clock[0], pause=pause)
+    entry = run.quarantine(world.entry, world.machine())
+    assert (entry.pods_gone, world.waits) == (format_time(NOW + timedelta(seconds=PAUSE_S)), [PAUSE_S, 130.5])
+    assert "waiting 130 s" in world.said[-2]
+    void = document(entry, None)["tokens_void"]
+    assert world.said[-1] == f"tokens of its pods are void everywhere since {void}"
+    assert datetime.fromisoformat(void) == entry.tokens_void() == NOW + timedelta(seconds=131)
+    run.quarantine(entry, world.machine())
+    assert world.waits == [PAUSE_S, 130.5], "no pod was there any more"
+
+
+def test_a_killed_run_s_wait_is_finished_by_the_next(world: World) -> None:
+    world.taken = True
+    with pytest.raises(CommandError):
+        world.run().quarantine(world.entry, world.machine())
+    world.taken, (entry,) = False, world.listed().machines
+    assert entry.pods_gone == format_time(NOW)
+    world.run(now=NOW + timedelta(seconds=100)).quarantine(entry, world.machine())
+    assert world.waits[-1] == 31.0
 
 
 def test_connections_wait_for_their_turn_when_all_else_is_done(world: World) -> None:
