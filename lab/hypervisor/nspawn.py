@@ -22,6 +22,10 @@ from lab.state import start_time
 REBOOT = 133
 """Exit code of ``systemd-nspawn --keep-unit`` when the machine asked for a reboot (EXIT_FORCE_RESTART)."""
 
+WITHOUT = ("CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_TIME")
+"""Capabilities that no program of a machine needs, and that act on the host alone: its modules, ports and clock.
+docs/lab.md says what the others leave to root on a machine."""
+
 # The outer shell stays, to write down the machine's exit code; only the inner shell joins the machine's group.
 _LAUNCH = """exec < /dev/null > /dev/null 2>&1
 log=$1; exit_file=$2; shift 2
@@ -115,6 +119,7 @@ def _common(*, name: str, root: Path, netns: Path) -> list[str]:
         "--resolv-conf=off",
         "--timezone=off",
         "--capability=all",
+        f"--drop-capability={','.join(WITHOUT)}",
         "--system-call-filter=@keyring bpf",
     ]
 
