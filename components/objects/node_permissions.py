@@ -1,4 +1,4 @@
-"""The list of what a node's certificate may write in the API. Everything else is refused, whatever a role allows.
+"""The list of what a node's certificate may write in the API. Everything else is refused, also if a role allows it.
 
 Kubernetes' own rules for nodes (k8s.io/kubernetes 1.36, ``NodeRules`` of ``plugin/pkg/auth/authorizer/rbac`` and
 ``plugin/pkg/admission/noderestriction``) leave more to a node than kubelets and our own programs need: pods with any
@@ -12,7 +12,8 @@ deletion; and every annotation of its Node. Two policies list what they need:
 - the status of its pods and of its Node, with addresses of nodes and pods of this environment, and no other metadata.
 
 A kubelet shows pods of its own files to the API as mirror pods. No machine of ours has such files, so none are allowed.
-Kubernetes shows reviews of tokens and of access to no policy (``pkg/kubeapiserver/admission/exclusion``).
+Kubernetes shows no policy reviews of tokens and of access (``pkg/kubeapiserver/admission/exclusion``), nor policies and
+their bindings.
 
 Nodes write their leases and statuses often. So what is right costs one evaluation: the condition under which a policy
 applies is that a node breaks a rule. An API server evaluates all of a policy's messages whenever it applies

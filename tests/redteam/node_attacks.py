@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from components.objects.node_permissions import (
 )
 from contract.annotations import KEEP, ROLL, SCALE_IN
 from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
 from contract.users import CLIENT_SIGNER
 from tests.redteam.node_requests import (
     APPLY,
@@ -166,3 +168,40 @@ NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "defa
 
 def _owned(uid: str, **more: Any) -> dict[str, Any]:
     return {"metadata": {"ownerReferences": [owner(uid, **more)]}}
+
+
+def everything(admin: Api) -> dict[tuple[str, str], NodeRequest]:
+    """Return a request of a powerful node for each operation and resource of which the API has an object."""
+    groups = (group["preferredVersion"]["groupVersion"] for group in admin.get("/apis")["groups"])
+    roots = ["/api/v1", *(f"/apis/{group}" for group in groups)]
+    return {
+        (operation, what): attempt
+        for root in roots
+        for resource in admin.get(root)["resources"]
+        for operation, what, attempt in _of_resource(admin, root, resource)
+    }
+
+
+def _of_resource(admin: Api, root: str, resource: dict[str, Any]) -> Iterator[tuple[str, str, NodeRequest]]:
+    main, _, part = resource["name"].partition("/")
+    verbs, group = set(resource["verbs"]), root.removeprefix("/apis/").partition("/")[0]
+    what = resource["name"] + ("" if root == "/api/v1" else f".{group}")
+    try:
+        items = admin.get(f"{root}/{main}", limit="1")["items"]
+    except ApiError:
+        # A kind that cannot be listed, such as a review.
+        return
+    if not items:
+        return
+    live = {"apiVersion": root.removeprefix("/apis/").removeprefix("/api/"), "kind": resource["kind"], **items[0]}
+    namespace = live["metadata"].get("namespace")
+    folder = f"{root}/namespaces/{namespace}/{main}" if namespace else f"{root}/{main}"
+    path = f"{folder}/{live['metadata']['name']}" + (f"/{part}" if part else "")
+    copied = {**live, "metadata": {"name": "copied", "labels": live["metadata"].get("labels", {})}}
+    tries: dict[str, tuple[str, str, str, Any]] = {
+        "create": ("CREATE", "POST", path if part else folder, copied),
+        "patch": ("UPDATE", "PATCH", path, {"metadata": {"labels": {"attacker.example/a": "b"}}}),
+        "delete": ("DELETE", "DELETE", path, {}),
+    }
+    for operation, method, where, body in (tries[verb] for verb in tries.keys() & verbs):
+        yield operation, what, NodeRequest(method=method, path=where, body=body, powerful=True)

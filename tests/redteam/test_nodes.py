@@ -14,15 +14,17 @@ from components.objects.node_permissions import (
     ALLOWED,
     ANNOTATIONS,
     OBJECTS,
+    REFUSAL,
     UNLISTED,
     objects_policy,
     unlisted_policy,
 )
 from contract.annotations import KEEP
 from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
 from contract.users import CLIENT_SIGNER, NODE_USER, NODES_GROUP, SERVING_SIGNER
 from longhaul.machine.quarantine.node import NodeRemoval, remove_node
-from tests.redteam.node_attacks import attacks
+from tests.redteam.node_attacks import attacks, everything
 from tests.redteam.node_requests import (
     CLAIM,
     COUNTED,
@@ -232,6 +234,20 @@ def test_every_kind_of_the_list_is_tried(world: NodeWorld) -> None:
     paths = " ".join(attempt.path for attempt in requests(world).values())
     resources = [resource.partition(".")[0] for resource in ALLOWED]
     assert [resource for resource in resources if resource.partition("/")[0] not in paths] == []
+
+
+def test_a_role_for_everything_gives_a_node_what_is_listed(guarded_world: NodeWorld) -> None:
+    """Every kind that the API has an object of, with each verb."""
+    answers = {what: attempt.send(guarded_world) for what, attempt in everything(guarded_world.admin).items()}
+    done = {(operation, resource) for (operation, resource), answer in answers.items() if not answer}
+    listed = {(operation, resource) for resource, operations in ALLOWED.items() for operation in operations}
+    unlisted = {resource for _, resource in done - listed}
+    # Kubernetes shows policies and bindings to no policy: whoever may write those can take them away.
+    assert {resource for resource in unlisted if not resource.endswith(".admissionregistration.k8s.io")} == set()
+    assert sum(REFUSAL in answer for answer in answers.values()) > 40
+    for path, what in ((f"{NODES}/{NODE}/proxy/", "nodes/proxy"), (f"{WEB}/exec", "pods/exec")):
+        with pytest.raises(ApiError, match=f"{REFUSAL} connect {what}|unexpected pod subresource"):
+            guarded_world.nodes[POWERFUL].get(path, command="a")
 
 
 def test_finalizers_keep_a_pod_s_token_and_its_node_until_quarantine_removes_them(world: NodeWorld) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,7 @@ def test_it_is_refused_and_cut_off_and_replaced(project: Project, stolen: Stolen
     told = json.loads(project.longhaul("machine", "quarantine", stolen.machine, "--yes", "--json").stdout)
     assert (told["machine"]["name"], told["machine"]["done"]) == (stolen.machine, True)
     assert any(pod.startswith(f"default/{WORK}-") for pod in told["known"]["pods"])
+    assert datetime.fromisoformat(told["tokens_void"]) <= datetime.now(UTC)
     for path in READS:
         code, text = stolen.status(path)
         assert (code, "this machine is in quarantine" in text) == (403, True), path
