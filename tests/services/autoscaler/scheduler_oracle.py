@@ -19,65 +19,64 @@ from contract.kubernetes.paths import PODS
 from tests.services.autoscaler.pod_features import Json
 from tests.support.api_server import ApiServer, eventually
 
+QUIET_S = 0.6
+"""Time without a change after which the scheduler is taken to have nothing more to do, seconds."""
+
 
 def schedulable_nodes(
-    server: ApiServer, api: Api, first: frozenset[str] = frozenset(), *, preempting: bool = False
+    server: ApiServer, api: Api, first: frozenset[str] = frozenset()
 ) -> dict[str, tuple[frozenset[str], str]]:
     """Return the nodes that the scheduler finds for each pod that waits, by the pod's namespace and name, and what it
     says. It starts with all objects in its caches, so its answers are of one state. Pods named ``first`` have a higher
-    priority than all others; it binds them. While others make way for pods, it must be ``preempting`` to wait for
-    that."""
-    with _extender(lambda pod, nodes: nodes if pod in first else frozenset()) as (url, offered):
-        messages = _schedule(server, api, [_reference(url)], disabled=() if preempting else ("*",))
+    priority than all others; it binds them."""
+    with guided_scheduler(server, lambda pod, nodes: nodes if pod in first else frozenset()) as offered:
+        messages = tried_pods(api)
     return {name: (offered.get(name, frozenset()), text) for name, text in messages.items() if name not in first}
 
 
 def bound_pods(server: ApiServer, api: Api) -> dict[str, str]:
     """Let the scheduler bind pods. Return the pods' nodes by the pods' namespaces and names."""
-    _schedule(server, api, [])
+    with _running(server, []):
+        tried_pods(api)
     return {name_of(item): item["spec"]["nodeName"] for item in api.items(PODS) if item["spec"].get("nodeName")}
 
 
 @contextmanager
 def guided_scheduler(
-    server: ApiServer, allow: Callable[[str, frozenset[str]], frozenset[str]]
+    server: ApiServer, allow: Callable[[str, frozenset[str]], frozenset[str]], *, preempting: bool = False
 ) -> Iterator[dict[str, frozenset[str]]]:
     """Run a scheduler that uses only nodes that ``allow`` returns for a pod, by its namespace and name, and the nodes
-    that passed the filters. Yield the latter, by pods."""
-    with _extender(allow) as (url, offered), _running(server, [_reference(url)]):
-        yield offered
+    that passed the filters. Yield the latter, by pods. Only if it is ``preempting``, it makes room for pods, and keeps
+    the nominations of those that wait for room."""
+    with _extender(allow) as (url, offered):
+        extender = {"urlPrefix": url, "filterVerb": "filter", "nodeCacheCapable": True, "httpTimeout": "60s"}
+        with _running(server, [extender], disabled=() if preempting else ("*",)):
+            yield offered
 
 
-def preempt(server: ApiServer, api: Api) -> None:
-    """Let the scheduler bind pods, and end others that make way for them."""
-    with _running(server, [], disabled=[]):
-        eventually(lambda: _untried(api) == 0, what="the scheduler has tried each pod")
-        eventually(lambda: _is_settled(api), what="the scheduler has ended the pods that make way")
+def settled_pods(api: Api) -> dict[str, str]:
+    """Wait until the scheduler has tried each pod and no pod changes for a moment. Return what it says of those that it
+    does not bind."""
+    eventually(lambda: not _untried(api) and _is_quiet(api), what="the scheduler has bound pods and ended others")
+    return tried_pods(api)
 
 
-def _is_settled(api: Api) -> bool:
+def _is_quiet(api: Api) -> bool:
     """Return whether no pod changes for a moment."""
     before = [item["metadata"]["resourceVersion"] for item in api.items(PODS)]
-    time.sleep(0.4)
+    time.sleep(QUIET_S)
     return before == [item["metadata"]["resourceVersion"] for item in api.items(PODS)]
 
 
-def _reference(url: str) -> Json:
-    return {"urlPrefix": url, "filterVerb": "filter", "nodeCacheCapable": True, "httpTimeout": "60s"}
-
-
-def _schedule(
-    server: ApiServer, api: Api, extenders: list[Json], *, disabled: Sequence[str] = ("*",)
-) -> dict[str, str]:
-    """Run the scheduler until it has tried each pod. Return what it says of those that it does not bind."""
-    with _running(server, extenders, disabled=disabled):
-        eventually(lambda: _untried(api) == 0, what="the scheduler has tried each pod")
-        return {name_of(item): text for item in api.items(PODS) if (text := message_of(item)) is not None}
+def tried_pods(api: Api) -> dict[str, str]:
+    """Wait until the scheduler has tried each pod. Return what it says of those that it does not bind."""
+    eventually(lambda: not _untried(api), what="the scheduler has tried each pod")
+    return {name_of(item): text for item in api.items(PODS) if (text := message_of(item)) is not None}
 
 
 @contextmanager
 def _running(server: ApiServer, extenders: list[Json], *, disabled: Sequence[str] = ("*",)) -> Iterator[None]:
-    """Run the scheduler without the plugins ``disabled`` after its filters."""
+    """Run the scheduler without the plugins ``disabled`` after its filters. It writes anew what it says of pods."""
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -88,8 +87,19 @@ def _running(server: ApiServer, extenders: list[Json], *, disabled: Sequence[str
     }
     path = server.folder / "scheduler.json"
     path.write_text(json.dumps(configuration), encoding="utf-8")
+    _forget_messages(server.client(timeout_s=30.0))
     with server.scheduler(path):
         yield
+
+
+def _forget_messages(api: Api) -> None:
+    """Remove what an earlier scheduler said of pods: a scheduler that says the same writes nothing. The API server says
+    once of a pod that it has a gate."""
+    for item in api.items(PODS):
+        if message_of(item) is not None and not item["spec"].get("schedulingGates"):
+            namespace, name = item["metadata"]["namespace"], item["metadata"]["name"]
+            removed = {"status": {"conditions": [{"type": "PodScheduled", "$patch": "delete"}]}}
+            api.patch(f"/api/v1/namespaces/{namespace}/pods/{name}/status", removed, strategic=True)
 
 
 def _untried(api: Api) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from contract.labels import HOSTNAME_LABEL
 from services.autoscaler.watched_lists import slim_pod
 from tests.services.autoscaler.api_objects import Object, pod
 from tests.services.autoscaler.listed_cluster import Lists, Standing, actions, cpu_node, machine
@@ -60,6 +61,21 @@ def test_nominations_share_a_node_as_far_as_it_has_room(groups: dict[str, Standi
     groups["cpu"] = Standing(machines=(machine("i-0"),))
     pods = [nominated("p"), nominated("first", priority=6), runs(0)]
     assert actions(Lists(pods=pods, nodes=[cpu_node("i-0")])) == GROWS
+
+
+def test_room_of_a_nominated_pod_is_not_for_others(groups: dict[str, Standing]) -> None:
+    waits = pod("p", requests={"cpu": "8"})
+    makes_way = pod("runs", node="i-0", requests={"cpu": "1"})
+    assert decided(groups, waits, makes_way) == []
+    assert decided(groups, waits, makes_way, nominated("first")) == GROWS
+
+
+def test_others_keep_away_from_a_nominated_pod(groups: dict[str, Standing]) -> None:
+    term = {"topologyKey": HOSTNAME_LABEL, "labelSelector": {"matchLabels": {"app": "web"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    waits = pod("p", requests={"cpu": "1"}, affinity=apart)
+    assert decided(groups, waits, nominated("first", labels={"app": "db"})) == []
+    assert decided(groups, waits, nominated("first", labels={"app": "web"})) == GROWS
 
 
 def test_a_nomination_for_a_node_that_is_gone_does_not_hold(groups: dict[str, Standing]) -> None:
