@@ -1,4 +1,4 @@
-"""Asks ``git`` about the repository of a change, without writing."""
+"""Asks ``git`` about the repository of a change, without writing anything but objects into its store."""
 
 from __future__ import annotations
 
@@ -19,6 +19,21 @@ class Repository:
     """The checkout in ``root``: a project anywhere inside a git work tree."""
 
     root: Path
+
+    def merge(self, ref: str, change: str) -> tuple[str, str]:
+        """Return the commit that ``ref`` names, and the tree that a merge of the commit ``change`` into it makes, which
+        is written into git's store alone. Raise ``CommandError`` when they cannot be merged.
+
+        What differs between the two is what the merge will change. What differs from a merge base is not: there may be
+        several, and a change can be such that it brings back what one of them had and ``ref`` removed.
+        """
+        self.merge_base(ref, change)
+        commit = str(self.commit(ref))
+        done = self._run("merge-tree", "--write-tree", "-z", "--no-messages", commit, change)
+        if done.returncode != 0:
+            why = "it conflicts" if done.returncode == 1 else done.stderr.strip()
+            raise CommandError(f"--change {change}: it cannot be merged into {ref} ({why}): merge {ref} into it first")
+        return commit, done.stdout.split("\0")[0].strip()
 
     def merge_base(self, ref: str, change: str = "HEAD") -> str:
         """Return the commit where ``change`` left ``ref``. Raise ``CommandError`` when there is none."""
@@ -48,20 +63,20 @@ class Repository:
         """Return the commit that is checked out."""
         return self._asked("rev-parse", "HEAD").strip()
 
-    def changed(self, base: str, change: str | None = None) -> tuple[ChangedFile, ...]:
-        """Return the files of the whole repository that differ between ``base`` and ``change``, or the work tree when
+    def changed(self, base: str, tree: str | None = None) -> tuple[ChangedFile, ...]:
+        """Return the files of the whole repository that differ between ``base`` and ``tree``, or the work tree when
         that is None, sorted. Uncommitted changes of the work tree count, because they are validated and planned as
         well. A rename gives the old path and the new path.
 
         The change's own files have no say: its ``.gitmodules`` may tell git to ignore a submodule.
         """
         options = ("--raw", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "--no-abbrev", "-z")
-        fields = self._asked("diff", *options, base, *([change] if change is not None else []), "--").split("\0")
+        fields = self._asked("diff", *options, base, *([tree] if tree is not None else []), "--").split("\0")
         modes: dict[str, bool] = {}
         for entry, path in zip(fields[::2], fields[1::2], strict=False):
             old, new, *_ = entry.removeprefix(":").split(" ")
             modes[path] = {old, new} <= _REGULAR
-        if change is None:
+        if tree is None:
             top = Path(self._asked("rev-parse", "--show-toplevel").removesuffix("\n"))
             listed = self._asked("ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/")
             modes |= {path: _is_regular(top / path) for path in listed.split("\0") if path}

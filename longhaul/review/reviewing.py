@@ -42,20 +42,20 @@ class Reviewer:
         return self._review(affected, entries, base=f"{ref} ({base[:12]})", commit=repository.head())
 
     def commit(self, ref: str, commit: str) -> Review:
-        """Review what ``commit``, which is fetched and not checked out, does to each environment since the merge base
-        with ``ref``. All that runs is the code of the work tree: of ``commit``, only files of environments and prices
-        are read. A commit that changes code is not planned, because the plan would be of this code and not of its."""
+        """Review what a merge of ``commit``, which is fetched and not checked out, into ``ref`` does to each
+        environment. All that runs is the code of the work tree: of the merge, only files of environments and prices are
+        read. A commit that changes code is not planned, because the plan would be of this code and not of its."""
         repository = Repository(root=self.project.root)
-        base = repository.merge_base(ref, commit)
-        before, after = _environments(repository, base), _environments(repository, commit)
-        changed = repository.changed(base, commit)
+        base, merge = repository.merge(ref, commit)
+        before, after = _environments(repository, base), _environments(repository, merge)
+        changed = repository.changed(base, merge)
         affected = affected_environments(changed, before=before, after=after)
         with tempfile.TemporaryDirectory(prefix="longhaul-change-") as folder:
             if affected.code:
                 entries = [_unplanned(env) for env in affected.environments if self._wanted(env)]
                 entries += self._deleted_entries(affected)
             else:
-                project = _with_files_of(repository, commit, changed, self.project, Path(folder) / "project")
+                project = _with_files_of(repository, merge, changed, self.project, Path(folder) / "project")
                 reviewer = replace(self, project=project)
                 entries = reviewer._entries(affected, repository, base=base, before=before, folder=Path(folder))
         return self._review(affected, entries, base=base[:12], commit=commit)
@@ -175,15 +175,15 @@ def _problems(project: Project, env: str) -> tuple[str, ...]:
     return ()
 
 
-def _environments(repository: Repository, commit: str) -> Side:
-    return environments_at(repository.files(commit, STACKS), lambda path: repository.text(commit, path))
+def _environments(repository: Repository, tree: str) -> Side:
+    return environments_at(repository.files(tree, STACKS), lambda path: repository.text(tree, path))
 
 
 def _with_files_of(
-    repository: Repository, commit: str, changed: Iterable[ChangedFile], project: Project, root: Path
+    repository: Repository, tree: str, changed: Iterable[ChangedFile], project: Project, root: Path
 ) -> Project:
-    """Write a copy of ``project`` into ``root``, in which the changed files of its folder of stacks are as ``commit``
-    has them. All of them are data: regular files of an environment, or prices."""
+    """Write a copy of ``project`` into ``root``, in which the changed files of its folder of stacks are as ``tree`` has
+    them. All of them are data: regular files of an environment, or prices."""
     root.mkdir(parents=True)
     shutil.copyfile(project.root / PROJECT_FILE, root / PROJECT_FILE)
     copy = Project(root=root)
@@ -193,7 +193,7 @@ def _with_files_of(
             continue
         path = root / file.path
         path.unlink(missing_ok=True)
-        content = repository.content(commit, file.path)
+        content = repository.content(tree, file.path)
         if content is not None:
             path.write_bytes(content)
     return copy

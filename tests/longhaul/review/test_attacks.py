@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from longhaul.review.outcome import Review, ReviewOutcome
-from longhaul.terminal.exits import Exit
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.review.conftest import Checkout, Plans
 
 BOTH = ["dev", "two"]
@@ -281,3 +281,41 @@ def test_a_data_file_of_many_bytes_that_are_no_text(checkout: Checkout) -> None:
     checkout.commit()
     (entry,) = checkout.proposed(Plans()).environments
     assert (entry.name, entry.outcome) == ("two", ReviewOutcome.INVALID)
+
+
+def test_what_main_removed_does_not_come_back_unseen(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two merge bases, one of which has the removed file, nothing differs from that one. git names the later one
+    first, and dates are the author's to choose."""
+    checkout.git("checkout", "--quiet", "main")
+    checkout.write("stacks/yaml.py", CODE)
+    checkout.commit()
+    checkout.git("checkout", "--quiet", "-b", "earlier")
+    checkout.write("docs/read.md", "earlier\n")
+    with monkeypatch.context() as dated:
+        dated.setenv("GIT_COMMITTER_DATE", "2033-01-01T00:00:00Z")
+        checkout.commit()
+    checkout.git("checkout", "--quiet", "main")
+    (checkout.path / "stacks/yaml.py").unlink()
+    checkout.commit()
+    removal = checkout.git("rev-parse", "HEAD")
+    checkout.git("merge", "--quiet", "--no-edit", "earlier")
+    assert not (checkout.path / "stacks/yaml.py").exists()
+    checkout.git("checkout", "--quiet", "-B", "change", "earlier")
+    checkout.git("merge", "--quiet", "--no-edit", "--strategy=ours", removal)
+    bases = checkout.git("merge-base", "--all", "main", "change").splitlines()
+    assert sorted(bases) == sorted([removal, checkout.git("rev-parse", "earlier")])
+    assert checkout.git("diff", "--name-only", "earlier", "change") == ""
+    review = checkout.proposed(Plans())
+    assert review.code == ("stacks/yaml.py",)
+    assert names(review) == BOTH
+
+
+def test_a_change_that_conflicts_passes_nothing(checkout: Checkout) -> None:
+    checkout.write("docs/read.md", "ours\n")
+    checkout.commit()
+    checkout.git("checkout", "--quiet", "main")
+    checkout.write("docs/read.md", "theirs\n")
+    checkout.commit()
+    checkout.git("checkout", "--quiet", "change")
+    with pytest.raises(CommandError, match="it conflicts"):
+        checkout.proposed(Plans())
