@@ -6,7 +6,8 @@ labels in any namespace, which become endpoints of any Service; finalizers, whic
 deletion; and every annotation of its Node. Two policies list what they need:
 
 - the objects and operations of :data:`ALLOWED`. NodeRestriction limits most of them to the node's own objects;
-- no finalizers, and no owners except the node's own Node, of which its lease and its CSINode are parts;
+- no finalizers, and no owners except the node's own Node, of which its lease and its CSINode are parts, and a pod for
+  which it asks for a certificate;
 - the annotations of its Node in :data:`ANNOTATIONS`. Of the Node's spec it sets its provider's id, taints and a cordon
   when it registers, and only the cordon later, which it cannot lift;
 - the status of its pods and of its Node, with addresses of nodes and pods of this environment, and no other metadata.
@@ -45,7 +46,7 @@ UNLISTED, OBJECTS = "longhaul-nodes", "longhaul-node-objects"
 """Names of the policies: one refuses requests that are not in the list, the other looks into objects of the list."""
 
 LEASES, CSI_NODES = "leases.coordination.k8s.io", "csinodes.storage.k8s.io"
-REQUESTS = "certificatesigningrequests.certificates.k8s.io"
+REQUESTS, POD_REQUESTS = "certificatesigningrequests.certificates.k8s.io", "podcertificaterequests.certificates.k8s.io"
 EVENTS = ("events", "events.events.k8s.io")
 ALLOWED = {
     "nodes": ("CREATE", "UPDATE"),
@@ -64,11 +65,13 @@ ALLOWED = {
     LEASES: ("CREATE", "UPDATE"),
     CSI_NODES: ("CREATE", "UPDATE", "DELETE"),
     REQUESTS: ("CREATE",),
+    # For certificates in volumes of its pods, by default from Kubernetes 1.37 on.
+    POD_REQUESTS: ("CREATE",),
     # At its start the kubelet deletes what earlier drivers of the node have left.
     "resourceslices.resource.k8s.io": ("DELETE",),
 }
 """Operations that kubelets, kube-proxy and our programs on nodes need, by resource."""
-LOOKED_INTO = ("nodes", "nodes/status", "pods/status", LEASES, CSI_NODES, REQUESTS, *EVENTS)
+LOOKED_INTO = ("nodes", "nodes/status", "pods/status", LEASES, CSI_NODES, REQUESTS, POD_REQUESTS, *EVENTS)
 """Resources of the list whose objects could have more than nodes may write. NodeRestriction compares a claim itself,
 and requests for tokens and evictions are not stored."""
 ANNOTATIONS = (
@@ -89,7 +92,7 @@ SIGNERS = (CLIENT_SIGNER, SERVING_SIGNER)
 
 REFUSAL = "a node may not"
 FINALIZERS = "a node may not change finalizers"
-OWNERS = "a node may not change owners of objects, and owns only its lease and its CSINode"
+OWNERS = "a node may not change owners of objects; it owns its lease and its CSINode"
 NOTED = "a node may not change these annotations of its own"
 SPEC = "a node may not set these fields of its own spec"
 UNCORDONED = "a node may not lift its own cordon"
@@ -172,9 +175,14 @@ def _breaches(addresses: AddressPlan) -> dict[str, str]:
         f"{RESOURCE} == 'pods'",
     )
     owners = "object.metadata.?ownerReferences.orValue([])"
+    harmless = "o.apiVersion == 'v1' && !o.?blockOwnerDeletion.orValue(false)"
+    of_node_alone = (
+        f"{owners}.all(o, {harmless} && o.kind == 'Node' && '{NODE_USER}' + o.name == request.userInfo.username)"
+    )
+    of_pod_alone = f"{owners}.all(o, {harmless} && o.kind == 'Pod' && o.uid == object.spec.podUID)"
     owned = (
-        f"{RESOURCE} in ['leases', 'csinodes'] && {owners}.all(o, o.apiVersion == 'v1' && o.kind == 'Node' "
-        f"&& '{NODE_USER}' + o.name == request.userInfo.username && !o.?blockOwnerDeletion.orValue(false))"
+        f"({RESOURCE} in ['leases', 'csinodes'] && {of_node_alone} || "
+        f"{RESOURCE} == 'podcertificaterequests' && {of_pod_alone})"
     )
     old_notes = f"({UPDATED} ? {OLD_NOTES} : {{}})"
     notes = f"{changed(old_notes, NEW_NOTES)}.filter(k, !(k in {_list(ANNOTATIONS)}))"
@@ -187,7 +195,7 @@ def _breaches(addresses: AddressPlan) -> dict[str, str]:
     )
     return {
         f"{OPERATION} != 'DELETE' && ({_changes('finalizers')})": f"'{FINALIZERS}'",
-        f"{OPERATION} != 'DELETE' && ({_changes('ownerReferences')}) && !({owned})": f"'{OWNERS}'",
+        f"{OPERATION} != 'DELETE' && ({_changes('ownerReferences')}) && !{owned}": f"'{OWNERS}'",
         f"{node} && {NEW_NOTES} != {old_notes} && {notes}.size() > 0": _naming(NOTED, notes),
         f"{of_node} && {new_spec} != {old_spec} && {spec}.size() > 0": _naming(SPEC, spec),
         f"{of_node} && {UPDATED} && {LIFTS}": f"'{UNCORDONED}'",

@@ -18,6 +18,12 @@ from tests.support.hosts import STACKS
 OPEN = "monitoring"
 """Namespace that the environment's file exempts."""
 
+POD_CERTIFICATES = (
+    "--feature-gates=PodCertificateRequest=true",
+    "--runtime-config=certificates.k8s.io/v1beta1/podcertificaterequests=true",
+)
+"""Flags for requests that kubelets make from Kubernetes 1.37 on without them."""
+
 
 @pytest.fixture(scope="session", name="environment")
 def _environment() -> Environment:
@@ -32,7 +38,7 @@ def _guarded(tmp_path_factory: pytest.TempPathFactory, environment: Environment)
     folder = tmp_path_factory.mktemp("guarded")
     names = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"]
     binaries = tools.ensure(names, log_dir=folder, progress=print)
-    arguments = guarded_arguments(environment, folder)
+    arguments = [*guarded_arguments(environment, folder), *POD_CERTIFICATES]
     with api_server(folder, tools=binaries, services=plan(environment).services, arguments=arguments) as server:
         server.start_controllers()
         for name in (TEAM, OPEN):

@@ -44,6 +44,7 @@ from tests.redteam.node_requests import (
     on,
     owner,
     patch,
+    pod_request,
     registers,
 )
 from tests.support.teams import pod
@@ -90,6 +91,8 @@ def attacks(world: NodeWorld) -> dict[str, NodeRequest]:
             body=certificate_request(CLIENT_SIGNER, finalizers=["a/b"]),
             refusal=FINALIZERS,
         ),
+        "finalizer of a pod's request": pod_request(world, finalizers=["a/b"], refusal=FINALIZERS),
+        "owner of a pod's request": pod_request(world, ownerReferences=[owner(world.uid)], refusal=OWNERS),
         "another's lease": patch(f"{LEASES}/{NODE}", _owned(world.uid, name=OTHER), OWNERS),
         "lease that blocks": patch(f"{LEASES}/{NODE}", _owned(world.uid, blockOwnerDeletion=True), OWNERS),
         "a person's certificate": NodeRequest(

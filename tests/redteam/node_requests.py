@@ -10,7 +10,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 from components.objects.node_permissions import ANNOTATIONS
 from contract.kubernetes.api import Api
@@ -77,6 +77,8 @@ class NodeWorld:
     uid: str
     """Of the attacker's Node."""
     pod_uid: str
+    account_uid: str
+    """Of the account of its pod."""
     pod_address: str
     node_address: str
     strangers: tuple[str, ...]
@@ -126,12 +128,15 @@ def csi_node(uid: str, **metadata: Any) -> dict[str, Any]:
     }
 
 
-def certificate_request(signer: str, **metadata: Any) -> dict[str, Any]:
-    names = [(NameOID.ORGANIZATION_NAME, NODES_GROUP), (NameOID.COMMON_NAME, f"{NODE_USER}{NODE}")]
+def signing_request(names: list[tuple[ObjectIdentifier, str]]) -> x509.CertificateSigningRequest:
     builder = x509.CertificateSigningRequestBuilder().subject_name(
         x509.Name([x509.NameAttribute(oid, value) for oid, value in names])
     )
-    made = builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    return builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+
+
+def certificate_request(signer: str, **metadata: Any) -> dict[str, Any]:
+    made = signing_request([(NameOID.ORGANIZATION_NAME, NODES_GROUP), (NameOID.COMMON_NAME, f"{NODE_USER}{NODE}")])
     pem = made.public_bytes(serialization.Encoding.PEM)
     usages = ["digital signature", "server auth" if signer == SERVING_SIGNER else "client auth"]
     return {
@@ -154,3 +159,28 @@ def patch(path: str, body: Any, refusal: str = "") -> NodeRequest:
 
 def registers(body: Any, refusal: str = "") -> NodeRequest:
     return NodeRequest(method="POST", path=NODES, body=body, refusal=refusal, node=NEW)
+
+
+def pod_request(world: NodeWorld, *, refusal: str = "", **metadata: Any) -> NodeRequest:
+    """Return the request of a kubelet for a certificate of its pod."""
+    api = "/apis/certificates.k8s.io/v1beta1"
+    stub = signing_request([]).public_bytes(serialization.Encoding.DER)
+    owners = [{"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": world.pod_uid}]
+    body = {
+        "apiVersion": "certificates.k8s.io/v1beta1",
+        "kind": "PodCertificateRequest",
+        "metadata": {"name": "web", "namespace": "default", "ownerReferences": owners, **metadata},
+        "spec": {
+            "signerName": "example.com/pods",
+            "podName": "web",
+            "podUID": world.pod_uid,
+            "serviceAccountName": "default",
+            "serviceAccountUID": world.account_uid,
+            "nodeName": NODE,
+            "nodeUID": world.uid,
+            "maxExpirationSeconds": 86_400,
+            "stubPKCS10Request": base64.b64encode(stub).decode(),
+        },
+    }
+    path = f"{api}/namespaces/default/podcertificaterequests"
+    return NodeRequest(method="POST", path=path, body=body, refusal=refusal)

@@ -49,6 +49,7 @@ from tests.redteam.node_requests import (
     node,
     on,
     patch,
+    pod_request,
     registers,
 )
 from tests.support.api_server import ApiServer, eventually
@@ -80,6 +81,7 @@ def _world(guarded: ApiServer, environment: Environment) -> NodeWorld:
         },
     )
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    account = admin.get("/api/v1/namespaces/default/serviceaccounts/default")
     made = admin.post(PODS, on(pod("web", nodeName=NODE, volumes=volumes), finalizers=[COUNTED]))
     slice_ = {
         "driver": "gpu.example",
@@ -98,6 +100,7 @@ def _world(guarded: ApiServer, environment: Environment) -> NodeWorld:
         nodes=nodes,
         uid=uid,
         pod_uid=str(made["metadata"]["uid"]),
+        account_uid=str(account["metadata"]["uid"]),
         pod_address=str(site.pod_range(0)[3]),
         node_address=str(site.node_address(0)),
         strangers=tuple(map(str, strangers)),
@@ -178,6 +181,7 @@ def requests(world: NodeWorld) -> dict[str, NodeRequest]:
         "resized volume": replace(
             patch(f"{CLAIM}/status", {"status": {"capacity": {"storage": "2Gi"}}}), kind=STRATEGIC
         ),
+        "pod's certificate": pod_request(world),
         "earlier drivers": NodeRequest(
             method="DELETE",
             path="/apis/resource.k8s.io/v1/resourceslices",
