@@ -175,6 +175,10 @@ class NodeConstraints:
         return HOSTNAME_LABEL in self.labels or any(term.fields for terms in groups for term in terms)
 
 
+VolumeChoice = tuple[str, tuple[NodeSelectorTerm, ...]]
+"""A volume's name, and the alternatives of its nodes."""
+
+
 @dataclass(frozen=True, slots=True)
 class FreeVolumes:
     """Free volumes of which a claim takes one."""
@@ -183,9 +187,8 @@ class FreeVolumes:
     """Size that the claim asks for, in bytes."""
     class_: str
     """Name of the storage class."""
-    choices: tuple[tuple[str, tuple[NodeSelectorTerm, ...]], ...]
-    """Name of each volume, with the alternatives of its nodes, the smallest volume first. A volume without alternatives
-    may be used anywhere."""
+    choices: tuple[VolumeChoice, ...] = field(hash=False)
+    """The volumes, the smallest first. A volume without alternatives may be used anywhere."""
     provisioned: tuple[tuple[NodeSelectorTerm, ...], ...] | None = None
     """Groups of alternatives of the nodes for which a volume can be made instead; None if none is made."""
     claim: str = ""
@@ -194,8 +197,12 @@ class FreeVolumes:
 
 def _names_node(term: NodeSelectorTerm) -> bool:
     """Return whether a term holds only on nodes with certain names."""
-    names = (*(requirement for requirement in term.labels if requirement.key == HOSTNAME_LABEL), *term.fields)
-    return any(requirement.operator is SelectorOperator.IN for requirement in names)
+    return any(map(names_hosts, term.labels)) or any(field.operator is SelectorOperator.IN for field in term.fields)
+
+
+def names_hosts(requirement: SelectorRequirement) -> bool:
+    """Return whether a requirement names the hosts that fulfil it."""
+    return requirement.key == HOSTNAME_LABEL and requirement.operator is SelectorOperator.IN
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from contract.kubernetes.quantities import whole
 from contract.labels import REGION_LABEL, ZONE_LABEL
-from services.autoscaler.free_volumes import STORAGE, class_of, free_volumes, requested_storage
+from services.autoscaler.free_volumes import STORAGE, VolumeStock, class_of, requested_storage
 from services.autoscaler.node_terms import label_requirements, node_terms
 from services.autoscaler.pod_shapes import FreeVolumes, NodeSelectorTerm, SelectorOperator, SelectorRequirement
 from services.autoscaler.volume_counts import IN_TREE, MIGRATED, VolumeId, counted_volume, in_tree_volume
@@ -77,6 +77,7 @@ class VolumeClaims:
         objects = objects or StorageObjects()
         self._claims = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in objects.claims}
         self._volumes = {item["metadata"]["name"]: item for item in objects.volumes}
+        self._stock = VolumeStock(objects.volumes)
         self._classes = {item["metadata"]["name"]: item for item in objects.classes}
         self._measured = {
             item["metadata"]["name"] for item in objects.drivers if (item.get("spec") or {}).get("storageCapacity")
@@ -174,19 +175,17 @@ class VolumeClaims:
         counted = (MIGRATED.get(provisioner, provisioner), f"{namespace}/{name}")
         if class_.get("volumeBindingMode") != "WaitForFirstConsumer":
             return ClaimedVolume(obstacle=f"its volume claim {name} is not bound to a volume yet", counted=counted)
-        free = free_volumes(self._volumes.values(), item, (namespace, name), named)
+        free, somewhere = self._stock.suitable(item, (namespace, name), named)
         if provisioner == NOT_PROVISIONED and not free.choices:
             return ClaimedVolume(obstacle=f"storage class {named} of its volume claim {name} has no free volume")
-        somewhere = tuple(term for _, terms in free.choices for term in terms)
-        anywhere = not all(terms for _, terms in free.choices)
         if provisioner == NOT_PROVISIONED:
-            return ClaimedVolume(where=() if anywhere else (somewhere,), free=free)
+            return ClaimedVolume(where=() if somewhere is None else (somewhere,), free=free)
         selected = annotations.get(SELECTED_NODE)
         provisioned = self._provisioned(class_, item, ())
         if selected:
             only = SelectorRequirement("metadata.name", SelectorOperator.IN, (selected,))
             return ClaimedVolume(where=((NodeSelectorTerm((), (only,)),), *provisioned), counted=counted)
-        where = () if anywhere else self._provisioned(class_, item, somewhere)
+        where = () if somewhere is None else self._provisioned(class_, item, somewhere)
         competes = bool(provisioned and free.choices)
         return ClaimedVolume(
             where=where, counted=counted, free=replace(free, provisioned=provisioned) if competes else None

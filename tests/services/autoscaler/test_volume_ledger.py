@@ -169,6 +169,21 @@ def test_a_pod_moves_to_the_node_that_has_its_volume(groups: dict[str, Standing]
         assert any(line.startswith("cordon i-1") for line in begun(groups, api, ["i-1"])) is leaves
 
 
+@pytest.mark.parametrize(
+    ("local", "shared", "fits"), [("5Gi", "2Gi", True), ("2Gi", "5Gi", True), ("2Gi", "2Gi", False)]
+)
+def test_the_smallest_of_a_host_s_volumes_and_of_others_is_taken(
+    groups: dict[str, Standing], local: str, shared: str, fits: bool
+) -> None:
+    groups["cpu"] = Standing(machines=(machine("i-0"),))
+    on_host = {"key": HOSTNAME_LABEL, "operator": "In", "values": ["i-0"]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [on_host]}]}}
+    volumes = [disk("local", size=local, nodeAffinity=affinity), disk("shared", size=shared, zones=("us-east-1a",))]
+    claims = [wanted("small", size="1Gi"), wanted("large", size="5Gi")]
+    api = lists([using("p", "small", "large")], [cpu_node("i-0")], claims=claims, volumes=volumes, classes=CLASSES)
+    assert (actions(api) == []) is fits
+
+
 def test_a_free_volume_is_on_the_host_that_a_nodes_label_names(groups: dict[str, Standing]) -> None:
     groups["cpu"] = Standing(machines=(machine("i-0"),))
     renamed = cpu_node("i-0")
