@@ -66,6 +66,9 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 TEAM_LABEL = "longhaul.dev/team"
 """Label of a team's namespace. The webhooks of Kueue and JobSet apply only to namespaces with this label, and Kueue and
 JobSet may write only there."""
+HELD_LABEL = "longhaul.dev/held"
+"""Label, ``true``, of a team's namespace in which more runs than the team's queue has admitted. While the accountant
+keeps the label, API servers refuse new pods in the namespace, and new places for its pods."""
 HOST_NETWORK_LABEL = "longhaul.dev/host-network"
 """Label of a namespace. The value ``allowed`` permits its pods to use the host's network."""
 OUTLIVE_LABEL = "longhaul.dev/outlive-network-cuts"

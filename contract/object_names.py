@@ -17,6 +17,8 @@ COREDNS = "coredns"
 
 NODE_CONTROLLER_LEASE = "longhaul-node-controller"
 """Name of the leading node controller's Lease, and component of the node controller's Events."""
+ACCOUNTANT_LEASE = "longhaul-accountant"
+"""Name of the leading accountant's Lease, and component of the accountant's Events."""
 LOOKED_AT, LOOKED_AT_KEY, LOOKED_AT_YES = "longhaul-node-labels", "looked-at", "true"
 """Name, key and value of the ConfigMap by which the node controller announces that it checks new Nodes. From then on,
 the API servers mark new Nodes as unchecked."""

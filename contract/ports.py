@@ -8,6 +8,8 @@ NODE_CONTROLLER_PORT = 10261
 """Port of the node controller's health and metrics, on loopback."""
 AUTOSCALER_PORT = 10268
 """Port of the autoscaler's health and metrics, on loopback."""
+ACCOUNTANT_PORT = 10269
+"""Port of the accountant's health and metrics, on loopback."""
 KUBE_PROXY_HEALTH_PORT = 10256
 """Port of kube-proxy's health check, on loopback."""
 KUEUE_PORT, KUEUE_HEALTH_PORT = 10263, 10264

@@ -10,8 +10,10 @@ NODE_USER = "system:node:"
 
 BOOTSTRAPPERS = "system:bootstrappers:longhaul"
 """Group of clients that present a host's one-time token."""
-AUTOSCALER_ACCOUNT, NODE_CONTROLLER_ACCOUNT = "autoscaler", "node-controller"
+AUTOSCALER_ACCOUNT, NODE_CONTROLLER_ACCOUNT, ACCOUNTANT_ACCOUNT = "autoscaler", "node-controller", "accountant"
 """Users of the operating system under which the services run, and names of the services' certificates."""
+ACCOUNTANT_USER = "longhaul:accountant"
+"""User of the accountant, which compares what runs in teams' namespaces with what their queues have admitted."""
 JOIN_USER = "longhaul:join"
 """User of the join endpoint. The endpoint verifies a cloud machine's proof, then makes the machine's certificate
 request. The node controller decides on the request."""

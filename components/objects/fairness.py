@@ -24,7 +24,7 @@ from pulumi_kubernetes.flowcontrol.v1 import FlowSchema, PriorityLevelConfigurat
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, AUTOSCALER_USER, NODE_CONTROLLER
 from components.objects.object_metadata import meta
 from contract.object_names import SYSTEM_NAMESPACE
-from contract.users import JOIN_USER
+from contract.users import ACCOUNTANT_USER, JOIN_USER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ SCHEMAS = (
         name="longhaul-leader-election",
         level="leader-election",
         precedence=110,
-        subjects=_users(NODE_CONTROLLER, AUTOSCALER_USER),
+        subjects=_users(NODE_CONTROLLER, AUTOSCALER_USER, ACCOUNTANT_USER),
         rule={
             "verbs": ["get", "create", "patch"],
             "api_groups": ["coordination.k8s.io"],
@@ -96,7 +96,7 @@ SCHEMAS = (
         name="longhaul-controllers",
         level="workload-high",
         precedence=810,
-        subjects=_users(NODE_CONTROLLER, AUTOSCALER_USER, JOIN_USER),
+        subjects=_users(NODE_CONTROLLER, AUTOSCALER_USER, ACCOUNTANT_USER, JOIN_USER),
         rule=_every("*"),
     ),
     Schema(

@@ -1,5 +1,5 @@
 """Files of an API server machine: kube-apiserver, controller-manager, node signer, scheduler, node controller,
-autoscaler and join service. Settings that are the same on every machine are in the units,
+autoscaler, accountant and join service. Settings that are the same on every machine are in the units,
 images/rootfs/etc/systemd/system.
 
 The etcd members are not among kube-apiserver's arguments. node.json names every address that a member may have, and at
@@ -34,7 +34,7 @@ from contract.documents.node import NodeConfig
 from contract.documents.secret_files import SecretFile
 from contract.paths import PKI
 from contract.ports import JOIN_PORT
-from contract.users import AUTOSCALER_ACCOUNT, NODE_CONTROLLER_ACCOUNT
+from contract.users import ACCOUNTANT_ACCOUNT, AUTOSCALER_ACCOUNT, NODE_CONTROLLER_ACCOUNT
 
 USER = "kube"
 JOIN_USER = "node-join"
@@ -110,13 +110,13 @@ def secret_files(environment: Environment, machine: Machine) -> tuple[SecretFile
 
 
 def _queues_certificates(machine: Machine) -> tuple[SecretFile, ...]:
-    """Return the certificates of the managers of queues, which reload them when they change (controller-runtime 0.24,
-    pkg/certwatcher; client-go 0.36, transport/cert_rotation.go)."""
-    return tuple(
-        certificate(machine, part, user=manager.name)
-        for manager in MANAGERS
-        for part in (manager.name, manager.serving)
+    """Return the certificates of the accountant and of the managers of queues. All programs reload them when they
+    change (controller-runtime 0.24, pkg/certwatcher; client-go 0.36, transport/cert_rotation.go)."""
+    parts = (
+        *((part, manager.name) for manager in MANAGERS for part in (manager.name, manager.serving)),
+        (ACCOUNTANT_ACCOUNT, ACCOUNTANT_ACCOUNT),
     )
+    return tuple(certificate(machine, part, user=user) for part, user in parts)
 
 
 def _arguments(environment: Environment, addresses: AddressPlan, machine: Machine) -> tuple[str, ...]:

@@ -7,6 +7,10 @@ import re
 from decimal import Decimal
 from functools import lru_cache
 
+Resources = dict[str, int]
+"""Amounts by Kubernetes' resource name: ``cpu`` in thousandths of a core, memory and storage in bytes, all others in
+units. ``pods`` is the number of pods."""
+
 _SUFFIXES = {
     "": Decimal(1),
     "n": Decimal("1e-9"),

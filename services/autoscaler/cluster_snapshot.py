@@ -8,8 +8,9 @@ from decimal import Decimal
 from enum import StrEnum
 
 from components.model.autoscaler.section import IDLE_MINUTES, JOIN_MINUTES
+from contract.kubernetes.quantities import Resources
 from contract.reasons.autoscaler import Obstacle, WaitReason
-from services.autoscaler.pod_shapes import AntiAffinity, NodeKind, PodShape, Resources
+from services.autoscaler.pod_shapes import AntiAffinity, NodeKind, PodShape
 from services.autoscaler.time_limits import ScalingLimits
 
 LabelPairs = tuple[tuple[str, str], ...]

@@ -16,9 +16,9 @@ from components.model.nodes.kubelet_reservations import (
     kube_reserved,
 )
 from components.model.nodes.rdma import EFA_RESOURCE, SHARED, huge_pages_2mib, pool_rdma, shared_resource
-from contract.kubernetes.quantities import whole
+from contract.kubernetes.quantities import Resources, whole
 from contract.resources import GPU_RESOURCE
-from services.autoscaler.pod_shapes import PODS, Resources
+from services.autoscaler.pod_shapes import PODS
 
 if TYPE_CHECKING:
     from components.model import Environment

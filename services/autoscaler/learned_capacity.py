@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from itertools import chain
 
 from contract.documents.autoscaler_memory import DecisionMemory
+from contract.kubernetes.quantities import Resources
 from services.autoscaler.cluster_snapshot import (
     ClusterNode,
     NodeHealth,
     ScalingPool,
 )
-from services.autoscaler.pod_shapes import NO_LIMIT, Resources, absent_amount
+from services.autoscaler.pod_shapes import NO_LIMIT, absent_amount
 
 LEARNED = ("memory", "ephemeral-storage")
 """Resources whose amount on nodes is more precise than the pool's declaration. Numbers of cores and devices are taken

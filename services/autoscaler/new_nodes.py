@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from contract.kubernetes.quantities import Resources
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.cluster_snapshot import ClusterNode, DaemonPod
 from services.autoscaler.free_capacity import PodNeed, blocking_ports, held_ports
-from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, Resources, absent_amount
+from services.autoscaler.pod_shapes import NodeConstraints, NodeKind, absent_amount
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.scheduling_rules import keeps_apart, mismatch
 

@@ -9,14 +9,15 @@ from typing import Any
 
 from components.model.autoscaler.section import JOIN_MINUTES
 from contract.kubernetes.drain import OVERDUE, DrainPod, pod_of
+from contract.kubernetes.quantities import Resources
 from contract.kubernetes.readiness import is_ready
 from services.autoscaler.cluster_snapshot import LabelPairs, MovablePod
 from services.autoscaler.node_terms import label_requirements
 from services.autoscaler.pod_objects import TOO_MANY_APART, Object, ShapeParser, lasting_containers
-from services.autoscaler.pod_requests import bound_requests
-from services.autoscaler.pod_shapes import PODS, AntiAffinity, Resources, SelectorRequirement
+from services.autoscaler.pod_shapes import PODS, AntiAffinity, SelectorRequirement
 from services.autoscaler.scheduling_rules import is_fulfilled
 from services.autoscaler.volume_counts import VolumeId, volume_counts
+from services.pod_requests import bound_requests
 
 ENDS_SOON = timedelta(minutes=JOIN_MINUTES)
 """Longest rest of a grace period for which other pods wait. A machine may take as long to become a node, and most pods

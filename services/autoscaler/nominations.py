@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from contract.kubernetes.quantities import Resources
 from services.autoscaler.cluster_snapshot import ClusterNode, CordonOrigin, PendingPod
-from services.autoscaler.pod_requests import bound_requests
-from services.autoscaler.pod_shapes import PODS, VOLUMES_OF, Resources
+from services.autoscaler.pod_shapes import PODS, VOLUMES_OF
 from services.autoscaler.scheduling_rules import mismatch
+from services.pod_requests import bound_requests
 
 Object = Mapping[str, Any]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from contract.kubernetes.quantities import Resources
 from services.autoscaler.cluster_snapshot import DaemonPod, LabelPairs
 from services.autoscaler.free_capacity import ANY, PodNeed, labels_of
-from services.autoscaler.pod_shapes import COMMON, VOLUMES_OF, AntiAffinity, PodShape, Resources, absent_amount
+from services.autoscaler.pod_shapes import COMMON, VOLUMES_OF, AntiAffinity, PodShape, absent_amount
 from services.autoscaler.scheduling_rules import keeps_apart
 
 

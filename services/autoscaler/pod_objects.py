@@ -8,7 +8,6 @@ from typing import Any
 from contract.labels import HOSTNAME_LABEL
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.node_terms import label_requirements, node_terms
-from services.autoscaler.pod_requests import requests
 from services.autoscaler.pod_shapes import (
     COMMON,
     DECLARES,
@@ -27,6 +26,7 @@ from services.autoscaler.pod_shapes import (
 from services.autoscaler.scheduling_rules import is_fulfilled
 from services.autoscaler.volume_claims import VolumeClaims
 from services.autoscaler.volume_counts import volume_counts
+from services.pod_requests import requests
 
 Object = Mapping[str, Any]
 

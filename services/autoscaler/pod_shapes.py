@@ -6,12 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from contract.kubernetes.quantities import Resources
 from contract.labels import HOSTNAME_LABEL
 from contract.reasons.autoscaler import Obstacle
-
-Resources = dict[str, int]
-"""Amounts by Kubernetes' resource name: ``cpu`` in thousandths of a core, memory and storage in bytes, all others in
-units. ``pods`` is the number of pods."""
 
 COMMON = ("pods", "cpu", "memory", "ephemeral-storage")
 """Resources that every machine has. Others, especially GPUs, are compared first."""

@@ -9,13 +9,13 @@ from datetime import datetime
 
 from clouds.base.phrases import counted
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory, backoff_key, machine_key, split_machine_key
+from contract.kubernetes.quantities import Resources
 from contract.reasons.autoscaler import EndReason, KeepReason, Obstacle
 from services.autoscaler.cluster_snapshot import (
     ClusterNode,
     ScalingPool,
 )
 from services.autoscaler.learned_capacity import accepted_capacity, learned_capacity
-from services.autoscaler.pod_shapes import Resources
 from services.autoscaler.pool_outlook import GroupOutlook, PoolOutlook
 from services.autoscaler.refusal_backoff import (
     growth_failure,

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from contract.documents.autoscaler_memory import machine_key
+from contract.kubernetes.quantities import Resources
 from contract.reasons.autoscaler import Obstacle
 from services.autoscaler.cluster_snapshot import (
     ScalingGroup,
     ScalingPool,
     UnjoinedMachine,
 )
-from services.autoscaler.pod_shapes import Resources, SchedulingTaint
+from services.autoscaler.pod_shapes import SchedulingTaint
 
 
 class GroupOutlook:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from contract.kubernetes.quantities import Resources
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.capacity_ledger import CapacityLedger
 from services.autoscaler.free_capacity import PodNeed
 from services.autoscaler.machine_offers import Market, Offer
 from services.autoscaler.placement import Domain, ShortDemand
 from services.autoscaler.pod_demand import GangDemand
-from services.autoscaler.pod_shapes import NO_LIMIT, PODS, VOLUMES_OF, Resources
+from services.autoscaler.pod_shapes import NO_LIMIT, PODS, VOLUMES_OF
 from services.autoscaler.scaling_actions import ScalingAction, Verb
 from services.autoscaler.scheduling_rules import mismatch
 from services.autoscaler.volume_counts import volume_counts

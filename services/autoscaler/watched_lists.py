@@ -36,7 +36,7 @@ from services.autoscaler.cluster_state import (
     list_objects,
 )
 from services.autoscaler.gang_objects import gang_of_pod
-from services.autoscaler.pod_requests import is_resized
+from services.pod_requests import is_resized
 
 CONTAINER = ("name", "resources", "ports", "restartPolicy", "restartPolicyRules")
 """Fields of a container that matter to a decision."""

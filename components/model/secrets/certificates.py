@@ -18,7 +18,7 @@ from components.model.nodes.joining import join_name
 from components.model.teams.queues import MANAGERS, has_queues
 from contract.lifetimes import AUTHORITY_DAYS, CERTIFICATE_DAYS
 from contract.object_names import CLUSTER_DOMAIN
-from contract.users import AUTOSCALER_ACCOUNT, JOIN_USER
+from contract.users import ACCOUNTANT_ACCOUNT, ACCOUNTANT_USER, AUTOSCALER_ACCOUNT, JOIN_USER
 
 OPERATOR = "operator"
 """Holder of the break-glass certificate."""
@@ -232,14 +232,16 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
 
 
 def _queues(machine: Machine) -> tuple[Certificate, ...]:
-    """Return the certificates of the managers of queues: one for a client of the API and, with another key, one for a
-    server of webhooks, which an API server calls at its own machine's loopback address."""
+    """Return the certificates of the managers of queues and of the accountant. Each manager has one for a client of the
+    API and, with another key, one for a server of webhooks, which an API server calls at its own machine's loopback
+    address."""
     clients = (_leaf(machine, manager.name, KUBERNETES, manager.user, Usage.CLIENT) for manager in MANAGERS)
     servers = (
         replace(_leaf(machine, manager.serving, KUBERNETES, manager.serving, Usage.SERVER), addresses=(LOOPBACK,))
         for manager in MANAGERS
     )
-    return *clients, *servers
+    accountant = _leaf(machine, ACCOUNTANT_ACCOUNT, KUBERNETES, ACCOUNTANT_USER, Usage.CLIENT)
+    return *clients, *servers, accountant
 
 
 def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:

@@ -12,7 +12,7 @@ import yaml
 from kube_apiserver import checks as api_checks
 
 from components.model.teams.queues import MANAGERS
-from contract.ports import AUTOSCALER_PORT, NODE_CONTROLLER_PORT
+from contract.ports import ACCOUNTANT_PORT, AUTOSCALER_PORT, NODE_CONTROLLER_PORT
 
 TAKEN = re.compile(r"--(?:secure-port=|(?:healthz-|metrics-)?bind-address=\S+:)(\d+)|^SocketBindAllow=\S+:(\d+)$", re.M)
 """Ports that a unit takes."""
@@ -22,6 +22,7 @@ CHECKED = {
     "SCHEDULER": "kube-scheduler",
     "NODE_CONTROLLER": "longhaul-node-controller",
     "AUTOSCALER": "longhaul-autoscaler",
+    "ACCOUNTANT": "longhaul-accountant",
 }
 """Units by the names of their checks' addresses."""
 
@@ -67,6 +68,7 @@ def claims(rootfs: Path) -> Iterator[tuple[str, int]]:
                 yield manager.name, int(address.rpartition(":")[2])
     yield "longhaul-node-controller", NODE_CONTROLLER_PORT
     yield "longhaul-autoscaler", AUTOSCALER_PORT
+    yield "longhaul-accountant", ACCOUNTANT_PORT
 
 
 def _port(url: str) -> int:

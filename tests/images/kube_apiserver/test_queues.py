@@ -96,7 +96,8 @@ def test_api_servers_have_what_they_need_and_only_with_queues(environment: Envir
             assert (more, read) == (set(), set())
             continue
         assert more == {manager.kubeconfig for manager in MANAGERS}
-        assert read == {f"{machine.name}-{part}" for one in MANAGERS for part in (one.name, one.serving)}
+        managers = {f"{machine.name}-{part}" for one in MANAGERS for part in (one.name, one.serving)}
+        assert read == {*managers, f"{machine.name}-accountant"}
         node = json.loads(files(environment, addresses, machine)["/etc/longhaul/node.json"].content)
         assert NodeConfig(**node).queues
         assert "queues" not in json.loads(files(without, addresses, machine)["/etc/longhaul/node.json"].content)

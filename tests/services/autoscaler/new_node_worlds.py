@@ -8,8 +8,9 @@ from random import Random
 from clouds.base.pool_section import Taint
 from components.model import Environment
 from components.model.nodes.labels import pool_labels
+from contract.kubernetes.quantities import Resources
 from longhaul.cli.examples import example
-from services.autoscaler.pod_shapes import RESTARTS_ALL, Resources
+from services.autoscaler.pod_shapes import RESTARTS_ALL
 from tests.services.autoscaler.pod_features import HOST, SPACES, ZONE, ZONES, Json
 from tests.services.autoscaler.scheduled_cluster import RANKS
 from tests.services.autoscaler.scheduler_worlds import World, random_pod, world

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory
-from contract.kubernetes.quantities import whole
+from contract.kubernetes.quantities import Resources, whole
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from services.autoscaler.cluster_snapshot import (
     ClusterNode,
@@ -32,7 +32,6 @@ from services.autoscaler.pod_shapes import (
     NodeKind,
     NodeSelectorTerm,
     PodShape,
-    Resources,
     SchedulingTaint,
     SelectorOperator,
     SelectorRequirement,

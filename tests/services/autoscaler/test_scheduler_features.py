@@ -13,8 +13,8 @@ from contract.annotations import DISPOSABLE
 from contract.documents.autoscaler_memory import DecisionMemory, to_document
 from services.autoscaler import decision_memory
 from services.autoscaler.cluster_state import ATTACHMENTS, CAPACITIES, CSI_DRIVERS, DAEMON_SETS
-from services.autoscaler.pod_requests import bound_requests
 from services.autoscaler.watched_lists import slim_node, slim_pod
+from services.pod_requests import bound_requests
 from tests.services.autoscaler.api_objects import Object, pod
 from tests.services.autoscaler.listed_cluster import (
     NOW,

@@ -12,7 +12,13 @@ from pathlib import Path
 from contract.documents.node import NodeConfig
 from contract.documents.node_answers import MachineCheck
 from contract.paths import KUBERNETES_AUTHORITIES
-from contract.ports import AUTOSCALER_PORT, JOBSET_HEALTH_PORT, KUEUE_HEALTH_PORT, NODE_CONTROLLER_PORT
+from contract.ports import (
+    ACCOUNTANT_PORT,
+    AUTOSCALER_PORT,
+    JOBSET_HEALTH_PORT,
+    KUEUE_HEALTH_PORT,
+    NODE_CONTROLLER_PORT,
+)
 
 READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness-0"
 """Path of kube-apiserver's readiness without the events etcd, whose loss must not take an API server out of service."""
@@ -29,6 +35,7 @@ NODE_SIGNER = "https://127.0.0.1:10262/healthz"
 SCHEDULER = "https://127.0.0.1:10259/healthz"
 NODE_CONTROLLER = f"http://127.0.0.1:{NODE_CONTROLLER_PORT}/healthz"
 AUTOSCALER = f"http://127.0.0.1:{AUTOSCALER_PORT}/healthz"
+ACCOUNTANT = f"http://127.0.0.1:{ACCOUNTANT_PORT}/healthz"
 QUEUES = {
     "kueue": f"http://127.0.0.1:{KUEUE_HEALTH_PORT}/readyz",
     "jobset": f"http://127.0.0.1:{JOBSET_HEALTH_PORT}/readyz",
@@ -43,8 +50,8 @@ ELSEWHERE_S = 2.0
 
 def checks(node: NodeConfig, *, pki: Path) -> tuple[MachineCheck, ...]:
     """Return the checks that kube-apiserver is ready and has the right version, and that controller-manager, node
-    signer, scheduler, node controller, autoscaler, join endpoint and the managers of queues, if there are any, are
-    healthy."""
+    signer, scheduler, node controller, autoscaler, join endpoint and, if there are queues, their managers and the
+    accountant are healthy."""
     return (
         server(node, pki=pki),
         _version(f"{_url(node)}/version", _context(pki), wanted=node.version),
@@ -56,6 +63,7 @@ def checks(node: NodeConfig, *, pki: Path) -> tuple[MachineCheck, ...]:
         # Not verified: the join endpoint's certificate does not name the loopback address.
         health("join", f"https://127.0.0.1:{node.join_port}/healthz", unverified()),
         *(_queues(node, name, url, pki=pki) for name, url in QUEUES.items() if node.queues),
+        *((health("accountant", ACCOUNTANT, unverified()),) if node.queues else ()),
     )
 
 

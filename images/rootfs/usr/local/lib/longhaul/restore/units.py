@@ -19,6 +19,7 @@ CLIENTS = (
     "longhaul-join.service",
     "kueue.service",
     "jobset.service",
+    "longhaul-accountant.service",
 )
 SERVER = (*CLIENTS, KUBE_APISERVER)
 """All units that keep the cluster's content in memory, the API server last."""

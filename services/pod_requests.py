@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from contract.kubernetes.quantities import whole
-from services.autoscaler.pod_shapes import Resources
+from contract.kubernetes.quantities import Resources, whole
 
 Object = Mapping[str, Any]
 

@@ -1,0 +1,267 @@
+"""The accountant's acts upon differences: when it closes a namespace, when it opens it, when it does nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from contract.conditions import BEYOND_QUEUE
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError, Object
+from contract.labels import HELD_LABEL
+from services.accountant.accountant import Accountant
+from services.accountant.comparison import JobOwner, RunningPod, TeamState, Workload
+from services.accountant.metrics import METRICS
+from services.accountant.times import CONFIRM_S, FINISHED_S, LOOK_S
+from services.accountant.watched_teams import WatchedTeams
+from services.metrics import ServiceMetrics
+
+USED = {"cpu": 1000, "memory": 1, "pods": 1}
+OWNER = JobOwner(uid="job", parent="", ends=False)
+
+
+def pod(name: str) -> RunningPod:
+    return RunningPod(uid=name, name=name, controller="job", job="job", requests=USED, made=name, ends="")
+
+
+def workload(*, finished: bool = False) -> Workload:
+    return Workload(owners=("job",), usage=USED, finished=finished)
+
+
+def team(*pods: str, workloads: tuple[Workload, ...] = (workload(),)) -> TeamState:
+    return TeamState(
+        pods=[pod(name) for name in pods], jobs={"job": OWNER}, jobsets={}, workloads=workloads, nominal={}
+    )
+
+
+class Teams(WatchedTeams):
+    """One team, as a test sets it."""
+
+    def __init__(self) -> None:
+        self.namespace: Object = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "vision", "uid": "u", "labels": {}},
+            "condition": None,
+        }
+        self.copy = self.listed = team("p1")
+        self.wrong = ""
+        self.has_queue = True
+
+    def trouble(self) -> str:
+        return self.wrong
+
+    def namespaces(self) -> dict[str, Object]:
+        return {"vision": self.namespace}
+
+    def queue(self, team: str) -> Object | None:
+        metadata = {"name": "default", "namespace": team, "uid": "q"}
+        return {"apiVersion": "v1", "kind": "LocalQueue", "metadata": metadata} if self.has_queue else None
+
+    def take_touched(self) -> set[str]:
+        return {"vision"}
+
+    def state(self, team: str) -> TeamState:
+        return self.copy
+
+    def listed_state(self, team: str) -> TeamState:
+        return self.listed
+
+
+class Recorded(Api):
+    """An API that takes every write, and shows it to the teams."""
+
+    def __init__(self, teams: Teams) -> None:
+        self._teams = teams
+        self.reasons: list[str] = []
+        self.refuses = False
+
+    def patch(self, path: str, body: Object, *, strategic: bool = False) -> Object:
+        if self.refuses:
+            raise ApiError("refused", status=500)
+        assert strategic
+        if path.endswith("/status"):
+            (self._teams.namespace["condition"],) = body["status"]["conditions"]
+        for label, value in body.get("metadata", {}).get("labels", {}).items():
+            if value is None:
+                self._teams.namespace["metadata"]["labels"].pop(label, None)
+            else:
+                self._teams.namespace["metadata"]["labels"][label] = value
+        return {}
+
+    def post(self, path: str, body: Object) -> Object:
+        self.reasons.append(body["reason"])
+        return {}
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+class World:
+    """An accountant, one team, and a clock."""
+
+    def __init__(self) -> None:
+        self.teams = Teams()
+        self.api = Recorded(self.teams)
+        self.metrics = ServiceMetrics(METRICS)
+        self.time, self.leads = 0.0, True
+        self.accountant = Accountant(
+            self.api,
+            self.teams,
+            instance="test",
+            metrics=self.metrics,
+            leads=lambda: self.leads,
+            clock=lambda: self.time,
+        )
+
+    def set(self, state: TeamState) -> None:
+        self.teams.copy = self.teams.listed = state
+
+    def look(self, seconds: float = LOOK_S) -> None:
+        """Look repeatedly for a time."""
+        until = self.time + seconds
+        while self.time < until:
+            self.time += LOOK_S
+            self.accountant.look()
+
+    def closed(self) -> bool:
+        return HELD_LABEL in self.teams.namespace["metadata"]["labels"]
+
+    @property
+    def condition(self) -> Object | None:
+        condition: Object | None = self.teams.namespace["condition"]
+        return condition
+
+
+@pytest.fixture(name="world")
+def _world() -> World:
+    return World()
+
+
+def test_a_lasting_difference_closes_the_namespace_and_is_told(world: World) -> None:
+    world.set(team("p1", "p2"))
+    world.look()
+    assert not world.closed(), "one look is not enough"
+    world.look(CONFIRM_S)
+    assert world.closed()
+    condition = world.condition
+    assert condition is not None
+    assert (condition["type"], condition["status"], condition["reason"]) == (BEYOND_QUEUE, "True", "MoreThanAdmitted")
+    assert "p2 (MoreThanAdmitted)" in condition["message"]
+    assert world.api.reasons == ["PodsBeyondQueue", "PodsBeyondQueue", "BeyondQueue"]
+    text = world.metrics.text()
+    assert 'longhaul_accountant_pods_beyond_queue{team="vision",reason="MoreThanAdmitted"} 1' in text
+    world.look(60)
+    assert len(world.api.reasons) == 3, "it is told once"
+    assert 'longhaul_accountant_team_held{team="vision"} 1' in world.metrics.text()
+
+
+def test_a_namespace_within_its_queue_again_is_opened(world: World) -> None:
+    world.set(team("p1", "p2"))
+    world.look(CONFIRM_S + LOOK_S)
+    assert world.closed()
+    world.set(team("p1"))
+    world.look()
+    assert world.closed(), "one look is not enough"
+    world.look(CONFIRM_S)
+    assert not world.closed()
+    condition = world.condition
+    assert condition is not None
+    assert (condition["status"], condition["reason"]) == ("False", "WithinQueue")
+    assert world.api.reasons[-1] == "WithinQueue"
+
+
+@pytest.mark.parametrize("later", ["p3", "p1"])
+def test_other_pods_in_each_look_are_no_lasting_difference(world: World, later: str) -> None:
+    """Kueue has just admitted a job, or a job has just ended: each pod is beyond the queue for one look."""
+    for index in range(10):
+        world.set(team("p1", f"q{index}") if index % 2 else team(later))
+        world.look()
+    assert not world.closed()
+    assert world.condition is None
+
+
+def test_pods_of_a_finished_job_have_a_minute(world: World) -> None:
+    world.set(team("p1", workloads=(workload(finished=True),)))
+    world.look(FINISHED_S)
+    assert not world.closed()
+    world.look(LOOK_S)
+    assert world.closed()
+
+
+def test_the_api_has_the_last_word(world: World) -> None:
+    world.teams.copy = team("p1", "p2")
+    world.look(60)
+    assert not world.closed()
+    world.teams.listed = world.teams.copy
+    world.look(2 * CONFIRM_S)
+    assert world.closed()
+
+
+def test_nothing_is_changed_while_anything_cannot_be_read(world: World) -> None:
+    world.set(team("p1", "p2"))
+    world.teams.wrong = "/apis/kueue.x-k8s.io/v1beta2/workloads: not found"
+    world.look(60)
+    assert not world.closed()
+    assert "longhaul_accountant_looks_failed_total 30\n" in world.metrics.text()
+    world.teams.wrong = ""
+    world.look(CONFIRM_S + LOOK_S)
+    assert world.closed()
+    world.set(team("p1"))
+    world.teams.wrong = "silence"
+    world.look(60)
+    assert world.closed()
+
+
+def test_a_refused_write_is_tried_again(world: World) -> None:
+    world.set(team("p1", "p2"))
+    world.api.refuses = True
+    world.look(CONFIRM_S + LOOK_S)
+    assert not world.closed()
+    world.api.refuses = False
+    world.look()
+    assert world.closed()
+
+
+def test_who_leads_no_more_writes_nothing(world: World) -> None:
+    world.set(team("p1", "p2"))
+    world.leads = False
+    world.look(60)
+    assert not world.closed()
+
+
+def test_a_namespace_without_a_queue_is_left_alone_and_opened(world: World) -> None:
+    world.set(team("p1", "p2"))
+    world.teams.has_queue = False
+    world.look(60)
+    assert not world.closed()
+    world.teams.namespace["metadata"]["labels"][HELD_LABEL] = "true"
+    world.look(CONFIRM_S + LOOK_S)
+    assert not world.closed()
+
+
+def test_who_leads_anew_keeps_a_namespace_closed(world: World) -> None:
+    world.teams.namespace["metadata"]["labels"][HELD_LABEL] = "true"
+    world.set(team("p1", "p2"))
+    world.look(60)
+    assert world.closed()
+
+
+def test_a_condition_does_not_outlast_a_label_that_somebody_removed(world: World) -> None:
+    world.set(team("p1", "p2"))
+    world.look(CONFIRM_S + LOOK_S)
+    world.set(team("p1"))
+    del world.teams.namespace["metadata"]["labels"][HELD_LABEL]
+    world.look(CONFIRM_S + LOOK_S)
+    assert (world.condition or {})["status"] == "False"
+
+
+def test_a_long_list_of_pods_is_shortened(world: World) -> None:
+    world.set(team(*(f"p{index:04}" for index in range(2000))))
+    world.look(CONFIRM_S + LOOK_S)
+    condition = world.condition
+    assert condition is not None
+    assert "the queue has not admitted 1999 pods" in condition["message"]
+    assert "and 1989 others" in condition["message"]
+    assert world.api.reasons.count("BeyondQueue") == 5
