@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from contract.conditions import BEYOND_QUEUE
 from contract.kubernetes.connection import Object
+from contract.labels import HELD_LABEL
 from contract.resources import GPU_RESOURCE
 from longhaul.client.capacity.amounts import CPU, MILLI, amount, number
 from longhaul.client.capacity.state import TeamCapacity, Use
 from longhaul.client.capacity.waiting_jobs import pending_job
 
 
-def team(queue: Object, waiting: Iterable[Object] | None) -> TeamCapacity:
+def team(queue: Object, waiting: Iterable[Object] | None, *, refusal: str = "") -> TeamCapacity:
     """Return a team from its ClusterQueue and the waiting jobs of its namespace; ``waiting`` is None when the person
-    may not see jobs."""
+    may not see jobs. ``refusal`` is the result of :func:`refusal_of` for the team's namespace."""
     status = queue.get("status") or {}
     used = {usage["name"]: usage.get("resources") or () for usage in status.get("flavorsReservation") or ()}
     groups = queue["spec"].get("resourceGroups") or ()
@@ -27,7 +29,17 @@ def team(queue: Object, waiting: Iterable[Object] | None) -> TeamCapacity:
         running=admitted,
         waiting=int(status.get("pendingWorkloads") or 0) + max(0, reserving - admitted),
         jobs=None if jobs is None else tuple(jobs),
+        refusal=refusal,
     )
+
+
+def refusal_of(namespace: Object) -> str:
+    """Return the reason why a namespace takes no new pods; empty if it takes them."""
+    if HELD_LABEL not in (namespace["metadata"].get("labels") or {}):
+        return ""
+    conditions = (namespace.get("status") or {}).get("conditions") or ()
+    messages = (condition.get("message") for condition in conditions if condition["type"] == BEYOND_QUEUE)
+    return str(next(messages, None) or f"its label {HELD_LABEL}")
 
 
 def _use(flavor: Object, used: Iterable[Object]) -> Use:

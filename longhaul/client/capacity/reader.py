@@ -11,10 +11,11 @@ from contract.documents.autoscaler_memory import DecisionMemory
 from contract.documents.pools import of_text
 from contract.kubernetes.api import ApiReader, path_of
 from contract.kubernetes.connection import ApiError, Object
-from contract.kubernetes.paths import NODES, PODS
+from contract.kubernetes.paths import NAMESPACES, NODES, PODS
+from contract.labels import HELD_LABEL
 from contract.object_names import AUTOSCALER, CAPACITY_CONFIGMAP, CAPACITY_KEY, MEMORY_KEY, SYSTEM_CONFIGMAPS
 from longhaul.client.capacity.pools import pools
-from longhaul.client.capacity.queues import team
+from longhaul.client.capacity.queues import refusal_of, team
 from longhaul.client.capacity.state import ClusterCapacity, TeamCapacity
 from longhaul.client.capacity.waiting_jobs import is_waiting
 
@@ -51,8 +52,21 @@ class CapacityReader:
     def _teams(self, queues: Iterable[Object]) -> Iterator[TeamCapacity]:
         names = [queue["metadata"]["name"] for queue in queues]
         every = self._workloads(names)
+        refusals = self._refusals(every)
         for queue in sorted(queues, key=lambda cluster_queue: str(cluster_queue["metadata"]["name"])):
-            yield team(queue, every.get(queue["metadata"]["name"]))
+            name = queue["metadata"]["name"]
+            yield team(queue, every.get(name), refusal=refusals.get(name, ""))
+
+    def _refusals(self, teams: Iterable[str]) -> dict[str, str]:
+        """Return the reasons why namespaces of ``teams``, whose jobs the person may see, take no new pods."""
+        try:
+            closed = [*self._api.items(NAMESPACES, labelSelector=HELD_LABEL)]
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            spaces = (self._api.find(NAMESPACES + path_of(name)) for name in teams)
+            closed = [space for space in spaces if space is not None]
+        return {item["metadata"]["name"]: refusal_of(item) for item in closed}
 
     def _workloads(self, teams: Iterable[str]) -> dict[str, list[Object]]:
         """Return the waiting jobs by team, without teams whose jobs the person may not see."""

@@ -49,6 +49,8 @@ class TeamCapacity:
     """Number of waiting jobs."""
     jobs: tuple[PendingJob, ...] | None
     """Waiting jobs, the oldest first; None when the person may not see them."""
+    refusal: str = ""
+    """Reason why the team's namespace takes no new pods; empty when it takes them, or the person may not see it."""
 
 
 @dataclass(frozen=True, kw_only=True)

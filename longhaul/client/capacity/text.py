@@ -19,6 +19,7 @@ def to_text(capacity: ClusterCapacity) -> str:
     """Return tables of teams, waiting jobs and pools, and the names of what is left out."""
     parts = [
         _table(("TEAM", "KIND", "GUARANTEED", "IN USE", "BORROWED", "MAY BORROW", "JOBS"), _teams(capacity.teams)),
+        [one_line(f"{team.name} gets no new pods: {team.refusal}") for team in capacity.teams if team.refusal],
         _table(("TEAM", "WAITS", "ASKS", "SINCE", "FOR"), _jobs(capacity)),
         _table(("POOL", "SITE", "KIND", "NODES", "FREE", "COMING", "AT MOST", ""), _pools(capacity)),
         [f"not shown: {one_line(omission)}" for omission in capacity.hidden],

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from contract.conditions import BEYOND_QUEUE
 from contract.documents import autoscaler_memory
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory
 from contract.documents.pools import of_text
+from contract.labels import HELD_LABEL
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from longhaul.client.capacity.pools import pools
-from longhaul.client.capacity.queues import team
+from longhaul.client.capacity.queues import refusal_of, team
 from longhaul.client.capacity.state import Amount, ClusterCapacity, PoolCapacity
 from longhaul.client.capacity.text import MANY, to_plain, to_text
 from longhaul.client.capacity.waiting_jobs import is_waiting
@@ -222,6 +224,17 @@ def test_text_has_a_table_for_each_and_says_what_is_left_out() -> None:
     assert hidden == "not shown: jobs of speech: not yours"
     plain = json.loads(json.dumps(to_plain(found)))
     assert (plain["at"], plain["teams"][0]["jobs"]) == ("2026-03-01T12:00:00+00:00", None)
+
+
+def test_a_team_whose_namespace_is_held_is_told_why() -> None:
+    told = {"type": BEYOND_QUEUE, "status": "True", "message": "the queue has not admitted 1 pods: a\nb"}
+    namespace = {"metadata": {"labels": {HELD_LABEL: "true"}}, "status": {"conditions": [told]}}
+    held = team(QUEUE, (), refusal=refusal_of(namespace))
+    text = to_text(ClusterCapacity(at=NOW, teams=(held,), pools=(), hidden=()))
+    assert "\n\nvision gets no new pods: the queue has not admitted 1 pods: a b" in text
+    assert refusal_of({"metadata": {"labels": {}}, "status": {"conditions": [told]}}) == ""
+    assert HELD_LABEL in refusal_of({"metadata": {"labels": {HELD_LABEL: ""}}})
+    assert "gets no new pods" not in to_text(ClusterCapacity(at=NOW, teams=(team(QUEUE, ()),), pools=(), hidden=()))
 
 
 def test_many_jobs_are_counted_and_what_others_wrote_forges_no_row() -> None:
