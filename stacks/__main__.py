@@ -9,6 +9,7 @@ from components.environment.lean_sdk import forget_versions, lean, wait_once
 from components.guards.policies import enforcing
 from components.model import load, plan
 from components.model.loading.load import check_neighbours
+from contract.project import OBJECTS
 
 STACKS = Path(__file__).resolve().parent
 
@@ -19,6 +20,8 @@ def main() -> None:
     if name := config.get("objects-of"):
         from components.objects.cluster import declare
 
+        if stack != f"{name}{OBJECTS}":
+            raise pulumi.RunError(f"the stack {stack} is not the one of what runs on the cluster of {name}")
         environment = load(STACKS / f"Pulumi.{name}.yaml")
         register_stack_transformation(enforcing(environment))
         declare(environment, folder=STACKS)

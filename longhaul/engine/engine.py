@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from contract.project import OBJECTS, PROJECT_FILE
+from contract.project import OBJECTS, OBJECTS_OF, PROJECT_FILE
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.events import EngineEvents
 from longhaul.engine.execution import EngineResult, ask_engine, run_engine
@@ -216,7 +216,7 @@ def _salt(text: str) -> str:
 def objects_file(env: str) -> str:
     """Return the stack file of an environment's objects. The file has only the environment's name; the engine adds a
     salt."""
-    return f"config:\n  longhaul:objects-of: {env}\n"
+    return f"config:\n  {OBJECTS_OF}: {env}\n"
 
 
 def _records_path(where: Context, stack: str, environ: Mapping[str, str]) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contract.project import OBJECTS, PROJECT_FILE, STACKS
+from contract.project import OBJECTS, OBJECTS_OF, PROJECT_FILE, STACKS
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Project:
         path = self._existing(env)
         environment = load(path)
         check_neighbours(environment, source=path)
+        self._check_objects_file(env)
         return environment
 
     def examine(self, env: str) -> Examined:
@@ -67,7 +68,23 @@ class Project:
         path = self._existing(env)
         examined = examine(path)
         check_neighbours(examined.environment, source=path)
+        self._check_objects_file(env)
         return replace(examined, warnings=(*examined.warnings, *not_compared(path)))
+
+    def _check_objects_file(self, env: str) -> None:
+        """Raise ``ConfigurationError`` when the file of the environment's second stack has another configuration than
+        the environment's name: it could name another environment, whose cluster the stack would then change."""
+        from components.model import ConfigurationError, Problem
+        from components.model.loading.document import read_document
+
+        path = self.stack_file(f"{env}{OBJECTS}")
+        if not os.path.lexists(path):
+            return
+        document = read_document(path)
+        if document.data.get("config") != {OBJECTS_OF: env}:
+            wrong, write = "is not the environment's name alone", f"config:\n      {OBJECTS_OF}: {env}"
+            line = document.line(("config",))
+            raise ConfigurationError([Problem(file=str(path), line=line, key="config", wrong=wrong, write=write)])
 
     def _existing(self, env: str) -> Path:
         """Return the path of the environment's file. Raise ``ConfigurationError`` when nothing has this name; the

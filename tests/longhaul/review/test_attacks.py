@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -319,3 +323,43 @@ def test_a_change_that_conflicts_passes_nothing(checkout: Checkout) -> None:
     checkout.git("checkout", "--quiet", "change")
     with pytest.raises(CommandError, match="it conflicts"):
         checkout.proposed(Plans())
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"longhaul:objects-of": "dev"},
+        {"longhaul:objects-of": "two", "kubernetes:kubeconfig": "elsewhere"},
+        {},
+    ],
+)
+def test_a_second_stack_is_of_its_own_environment(config: dict[str, str], checkout: Checkout) -> None:
+    """Its plan is left out of reviews, so that a change of another environment's cluster would be called safe."""
+    checkout.write("stacks/Pulumi.two-objects.yaml", json.dumps({"config": config}))
+    checkout.commit()
+    plans = Plans()
+    review = checkout.proposed(plans)
+    assert {entry.name: entry.outcome for entry in review.environments} == {"two": ReviewOutcome.INVALID}
+    assert "longhaul:objects-of: two" in review.environments[0].report
+    assert plans.asked == {}
+    checkout.write("stacks/Pulumi.two-objects.yaml", json.dumps({"config": {"longhaul:objects-of": "two"}}))
+    checkout.commit()
+    assert checkout.proposed(plans).worst is ReviewOutcome.SAFE
+
+
+@pytest.mark.parametrize(("stack", "refused"), [("two-objects", True), ("two", True), ("nobody-objects", False)])
+def test_the_program_declares_objects_in_their_own_stack_alone(stack: str, refused: bool, root: Path) -> None:
+    script = f"""\
+import runpy
+import pulumi
+class Mocks(pulumi.runtime.Mocks):
+    def new_resource(self, args): return [args.name, args.inputs]
+    def call(self, args): return {{}}
+pulumi.runtime.set_mocks(Mocks(), project="longhaul", stack={stack!r})
+pulumi.runtime.set_all_config({{"longhaul:objects-of": "nobody"}})
+runpy.run_path("stacks", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False)
+    # The stack of its own goes on to the environment's file, which is not there.
+    assert ("is not the one of what runs on the cluster of nobody" in done.stderr) is refused, done.stderr
+    assert ("Pulumi.nobody.yaml" in done.stderr) is not refused, done.stderr
