@@ -65,11 +65,11 @@ LEASE_RULES: tuple[PolicyRuleArgsDict, ...] = (
 """Permissions of the accountant in ``kube-system``."""
 
 
-class Accountant(ComponentResource):
+class AccountantAccess(ComponentResource):
     """The policies, and the permissions, which the policies narrow."""
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
-        super().__init__("longhaul:objects:Accountant", name, None, opts)
+        super().__init__("longhaul:objects:AccountantAccess", name, None, opts)
         limits = [
             refuse(policy, spec, part=PART, parent=self)
             for policy, spec in {

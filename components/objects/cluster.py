@@ -15,7 +15,7 @@ from components.model.nodes.gpu_promises import has_gpus
 from components.model.nodes.rdma import SHARED, rdma_kinds
 from components.model.teams.queues import has_queues
 from components.objects.account_tokens import AccountTokens
-from components.objects.accountant import Accountant
+from components.objects.accountant import AccountantAccess
 from components.objects.autoscaler import AutoscalerAccess, AutoscalerArgs, prices_of
 from components.objects.capacity import Capacity
 from components.objects.dns import Dns, DnsArgs
@@ -87,7 +87,7 @@ class ClusterObjects(ComponentResource):
         queues = QueuesArgs(authority=kubernetes_ca)
         made: list[Resource] = [Queues(f"{name}-queues", queues, opts=child)] if has_queues(environment) else []
         if has_queues(environment):
-            Accountant(f"{name}-accountant", opts=_after(child, made))
+            AccountantAccess(f"{name}-accountant", opts=_after(child, made))
         if environment.teams:
             made.append(Teams(f"{name}-teams", environment, opts=_after(child, made)))
         # Groups may have rights in the namespaces of teams.

@@ -205,5 +205,5 @@ def _cluster_queue(item: Object) -> Object:
 def _namespace(item: Object) -> Object:
     metadata = {key: item["metadata"][key] for key in ("name", "uid", "labels")}
     conditions = (item.get("status") or {}).get("conditions") or ()
-    own = next((condition for condition in conditions if condition["type"] == BEYOND_QUEUE), None)
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "condition": own}
+    reported = next((each for each in conditions if each["type"] == BEYOND_QUEUE), None)
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "condition": reported}

@@ -32,6 +32,7 @@ PODS = f"{NAMESPACE}/pods"
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 BINDINGS = ("validatingadmissionpolicybindings", "mutatingadmissionpolicybindings")
 WORKLOADS = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{TEAM}/workloads"
+REPLICA_SETS = f"/apis/apps/v1/namespaces/{TEAM}/replicasets"
 WEBHOOKS = f"{POLICIES}/mutatingwebhookconfigurations/{webhooks_name(KUEUE)}"
 NODE = "node-of-nobody"
 
@@ -118,6 +119,24 @@ def grow_a_stateful_set(cluster: TeamCluster) -> None:
     replace_pods(cluster)
 
 
+def grow_a_replica_set(cluster: TeamCluster) -> None:
+    """Kueue ends pods that it knows and has not admitted, so the pods lose what it knows them by."""
+    cluster.person().made(deployment("served", pod("a")["spec"], where=TEAM), dry=False)
+    eventually(lambda: len(cluster.free_pods()) == 1, what="its pod is admitted")
+    ungate(cluster)
+    patched(cluster, "deployments.apps/served", {"spec": {"paused": True}})
+    (item,) = cluster.admin.items(REPLICA_SETS)
+    unknown = {
+        part: {key: None for key in item["spec"]["template"]["metadata"].get(part, ()) if "kueue" in key}
+        for part in ("labels", "annotations")
+    }
+    large = {"name": "a", "resources": {"requests": {"cpu": "16"}}}
+    template = {"metadata": unknown, "spec": {"containers": [large]}}
+    change = {"metadata": {"ownerReferences": None, **unknown}, "spec": {"template": template}}
+    patched(cluster, f"replicasets.apps/{item['metadata']['name']}", change)
+    replace_pods(cluster)
+
+
 def request_nothing(cluster: TeamCluster) -> None:
     limits = f"{NAMESPACE}/limitranges/longhaul"
     cluster.admin.delete(limits)
@@ -131,6 +150,7 @@ ATTACKS: dict[str, tuple[Callable[[TeamCluster], None], set[BeyondReason]]] = {
     "a StatefulSet that was never admitted": (start_a_stateful_set, {BeyondReason.NOT_ADMITTED}),
     # Kueue admits a StatefulSet as a whole or pod by pod.
     "a StatefulSet grows": (grow_a_stateful_set, {BeyondReason.MORE_THAN_ADMITTED, BeyondReason.NOT_ADMITTED}),
+    "a ReplicaSet grows": (grow_a_replica_set, {BeyondReason.NOT_ADMITTED}),
     "pods request nothing": (request_nothing, {BeyondReason.UNCOUNTED}),
 }
 UNGATED = ("a StatefulSet that was never admitted",)
@@ -159,8 +179,7 @@ def test_what_runs_past_the_queue_is_seen_and_held(
     # What is free already gets no node.
     with pytest.raises(ApiError, match="no nodes for its pods"):
         bind(unguarded, unguarded.free_pods()[0]["metadata"]["name"])
-    events = unguarded.admin.items(f"{NAMESPACE}/events", fieldSelector="reason=PodsBeyondQueue")
-    assert {event["involvedObject"]["kind"] for event in events} == {"LocalQueue"}
+    assert {kind for _, kind in told(unguarded)} == {"LocalQueue"}
     if attack == next(iter(ATTACKS)):
         unguarded.clear()
         eventually(lambda: not is_closed(unguarded), what="the namespace is open again")
@@ -170,6 +189,7 @@ def test_what_runs_past_the_queue_is_seen_and_held(
 def test_what_the_queue_has_admitted_is_never_held(cluster: TeamCluster, metrics: ServiceMetrics) -> None:
     ada, admin, spec = cluster.person(), cluster.admin, pod("a", terminationGracePeriodSeconds=600)["spec"]
     large = pod("a", gpus=1, terminationGracePeriodSeconds=600)["spec"]
+    before = told(cluster)
     admin.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
     ada.made(job("train", 2, large, where=TEAM), dry=False)
     ada.made(jobset("roles", {"lead": 1, "work": 2}, spec, where=TEAM), dry=False)
@@ -194,7 +214,7 @@ def test_what_the_queue_has_admitted_is_never_held(cluster: TeamCluster, metrics
     ada.kubectl("delete", f"--namespace={TEAM}", "--wait=false", "jobs,deployments,pods", "--all")
     lasting(metrics)
     assert condition(cluster) is None
-    assert "PodsBeyondQueue" not in str([*admin.items(f"{NAMESPACE}/events")])
+    assert told(cluster) == before
     admin.delete(f"/api/v1/nodes/{NODE}")
 
 
@@ -231,6 +251,12 @@ def lasting(metrics: ServiceMetrics) -> None:
     """Wait for as many looks as a difference must last."""
     after = looks(metrics) + 3
     eventually(lambda: looks(metrics) >= after, what="several looks")
+
+
+def told(cluster: TeamCluster) -> set[tuple[str, str]]:
+    """Return the names of the Events about pods beyond the queue, and the kinds of what they are about."""
+    events = cluster.admin.items(f"{NAMESPACE}/events", fieldSelector="reason=PodsBeyondQueue")
+    return {(event["metadata"]["name"], event["involvedObject"]["kind"]) for event in events}
 
 
 def bind(cluster: TeamCluster, name: str) -> None:
