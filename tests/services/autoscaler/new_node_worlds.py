@@ -19,10 +19,21 @@ POOL = "cpu"
 MACHINE_TYPES = ("m7i.xlarge", "m7i.4xlarge", "m6id.xlarge", "g5.xlarge")
 """Machine types of pools; the last has a GPU."""
 ARCHITECTURE = "amd64"
-ABSENT = frozenset({"scheduling gate", "claim", "near other pods", "apart by zone", "spread by zone", "rare resources"})
+ABSENT = frozenset(
+    {
+        "scheduling gate",
+        "claim",
+        "near other pods",
+        "apart by zone",
+        "apart from labelled namespaces",
+        "spread by zone",
+        "rare resources",
+    }
+)
 """Features that daemon sets do not have: nobody makes volumes here; whether a pod is there that must be near others, or
 apart or spread by zone, and whether a node has what a device plugin brings, is unknown, so the autoscaler takes it to
-be there."""
+be there. A selector of namespaces may keep a daemon set's pod off while it waits, although it would not once the pod
+runs (github.com/kubernetes/kubernetes, issue 141526)."""
 
 
 @dataclass
