@@ -16,9 +16,9 @@ from tests.services.autoscaler.scheduler_worlds import World, chosen_seeds, few_
 from tests.services.autoscaler.test_scheduler_agreement import accepting_nodes, differing_nodes
 from tests.support.api_server import ApiServer
 
-SEEDS, MANY = (0, 4), 40
-"""Seeds of the clusters in each run of the suite, in which pods make way and some that arrive fit. Number of clusters
-in the drill."""
+SEEDS, MANY = (0, 234), 40
+"""Seeds of the clusters in each run of the suite, in which pods that arrive lack the room of nominated ones. Number of
+clusters in the drill."""
 ARRIVING = 20
 """Number of pods that arrive while others make way."""
 ABOUT_OTHERS = frozenset(
