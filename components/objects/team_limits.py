@@ -1,4 +1,4 @@
-"""Limits of a team's namespace: the largest numbers of objects, the default requests of containers, and the priority
+"""Limits of a team's namespace: the largest numbers of objects, the smallest requests of containers, and the priority
 classes that the team's pods may not have. Teams' shares of the capacity are in queue_quotas.py."""
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from pulumi_kubernetes.core.v1 import LimitRange, ResourceQuota
 
 from components.objects.object_metadata import meta
 from components.objects.pod_priorities import CLASSES
-from components.objects.team_policies import PART
+from components.objects.team_conditions import PART
+from components.objects.team_sizes import LEAST
 
 if TYPE_CHECKING:
     from pulumi import ResourceOptions
     from pulumi_kubernetes.core.v1 import LimitRangeItemArgsDict
 
-REQUESTS = {"cpu": "1", "memory": "2Gi"}
-"""Default requests of a container. A container without requests would count against no share. There is no default
-limit, because a limit would end training in the middle of its work."""
 COUNTS = {
     "pods": "20000",
     "count/jobs.batch": "5000",
@@ -30,6 +28,7 @@ COUNTS = {
     "count/replicasets.apps": "2000",
     "count/statefulsets.apps": "500",
     "count/daemonsets.apps": "100",
+    "count/controllerrevisions.apps": "5000",
     "count/replicationcontrollers": "100",
     "count/cronjobs.batch": "500",
     "count/horizontalpodautoscalers.autoscaling": "500",
@@ -51,7 +50,7 @@ regardless of guarantees."""
 def declare_limits(name: str, *, opts: ResourceOptions) -> None:
     """Declare the limits of the namespace of team ``name``."""
     metadata = meta("longhaul", part=PART, namespace=name)
-    limit: LimitRangeItemArgsDict = {"type": "Container", "default_request": REQUESTS}
+    limit: LimitRangeItemArgsDict = {"type": "Container", "min": LEAST}
     LimitRange(f"{name}-limits", metadata=metadata, spec={"limits": [limit]}, opts=opts)
     ResourceQuota(f"{name}-counts", metadata=metadata, spec={"hard": COUNTS}, opts=opts)
     ResourceQuota(

@@ -18,7 +18,8 @@ from pulumi import CustomResource, Resource, ResourceOptions
 from components.model.pools.capacity_kinds import kinds
 from components.objects.object_metadata import meta
 from components.objects.queue_quotas import COHORT, cluster_queue, cohort, flavor, used_kinds
-from components.objects.team_policies import LOCAL, PART
+from components.objects.team_conditions import PART
+from components.objects.team_policies import LOCAL
 from contract.annotations import SKIP_AWAIT
 
 if TYPE_CHECKING:

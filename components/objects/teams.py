@@ -14,11 +14,14 @@ from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from components.model import Environment
+from components.objects.admission import mutate
 from components.objects.object_metadata import meta
 from components.objects.program_permissions import RBAC
+from components.objects.team_conditions import PART
 from components.objects.team_limits import declare_limits
-from components.objects.team_policies import PART, TeamPolicies
+from components.objects.team_policies import TeamPolicies
 from components.objects.team_queues import TeamQueues
+from components.objects.team_sizes import SIZES, sizes_policy
 from contract.labels import TEAM_LABEL
 from contract.object_names import AUTOSCALER, CAPACITY_CONFIGMAP, SYSTEM_NAMESPACE
 
@@ -64,6 +67,7 @@ class Teams(ComponentResource):
             self._team(team, declared)
         self._everybody(dict.fromkeys(group for team in environment.teams.values() for group in team.groups))
         TeamPolicies(f"{name}-policies", opts=self._child)
+        mutate(SIZES, sizes_policy(), part=PART, parent=self)
         self.register_outputs({})
 
     def _team(self, name: str, team: Team) -> None:

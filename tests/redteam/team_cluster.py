@@ -116,17 +116,16 @@ class TeamCluster:
             path = f"/{'api' if version == 'v1' else 'apis'}/{version}/namespaces/{team}/{resource}"
             for item in list(self.admin.items(path)):
                 left += 1
-                if resource != "workloads":
+                # Others go with their owners.
+                if resource != "workloads" or not item["metadata"].get("ownerReferences"):
                     self._remove(f"{path}/{item['metadata']['name']}", item)
         return left == 0
 
     def _remove(self, path: str, item: dict[str, Any]) -> None:
-        """Delete an object at once; without a node nobody else would end a pod, and a test may have left finalizers."""
+        """Delete an object at once: without a node nobody else would end a pod."""
         try:
             if "deletionTimestamp" not in item["metadata"]:
                 self.admin.delete(path, uid=item["metadata"]["uid"], grace_s=0)
-            elif item["metadata"].get("finalizers"):
-                self.admin.patch(path, {"metadata": {"finalizers": None}})
         except ApiError as error:
             if error.status not in (404, 409):
                 raise

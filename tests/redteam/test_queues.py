@@ -1,21 +1,214 @@
-"""Nothing of a team runs past its queue, whatever its people write."""
+"""Nothing of a team runs past its queue, whatever its people write; and what they are used to write works."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
-from tests.redteam.team_cluster import GPUS, TEAM, TeamCluster
+from components.objects.team_policies import FROZEN, MADE, NAMED, OWNED
+from tests.redteam.team_cluster import CORES, GPUS, TEAM, TeamCluster
 from tests.support.api_server import eventually
 from tests.support.queues import jobset
-from tests.support.teams import pod
+from tests.support.teams import Person, copies, pod
 
 pytestmark = pytest.mark.engine
 
+ROOM = "the queue has room"
 
-def test_a_jobset_within_the_quota_is_free_to_be_scheduled_and_another_waits(cluster: TeamCluster) -> None:
-    ada, spec = cluster.person(), pod("a", gpus=GPUS)["spec"]
-    ada.made(jobset("first", {"w": 1}, spec, where=TEAM), dry=False)
-    eventually(lambda: cluster.free_gpus() == GPUS, what="the set is admitted")
-    ada.made(jobset("second", {"w": 1}, spec, where=TEAM), dry=False)
-    eventually(lambda: cluster.waiting() == ["jobset-second"], what="the second one queues")
+
+def job(name: str = "train", *, pods: int = 1, gpus: int = 0, **resources: Any) -> dict[str, Any]:
+    """Return an indexed Job."""
+    container = {"name": "a", "image": "a:1"}
+    if gpus or resources:
+        container |= {"resources": resources or {"limits": {"nvidia.com/gpu": gpus}}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    spec = {"parallelism": pods, "completions": pods, "completionMode": "Indexed", "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+
+
+def many(kind: str, *, gpus: int = 0, replicas: int = 1, **spec: Any) -> dict[str, Any]:
+    """Return a Deployment or the like."""
+    made = copies(kind)
+    made["spec"] |= {"replicas": replicas, **spec}
+    made["spec"]["template"]["spec"] = pod("served", gpus=gpus)["spec"]
+    return made
+
+
+def patch(person: Person, what: str, change: object, *more: str, kind: str = "merge") -> str:
+    """Change an object of the team, and return what kubectl says."""
+    words = ("patch", what, f"--namespace={TEAM}", f"--type={kind}", "--patch", json.dumps(change))
+    return person.kubectl(*words, *more)
+
+
+def admitted(cluster: TeamCluster, gpus: int = GPUS) -> None:
+    eventually(lambda: cluster.free_gpus() == gpus, what=f"{gpus} GPUs are given")
+
+
+@pytest.fixture(name="ada")
+def _ada(cluster: TeamCluster) -> Person:
+    return cluster.person()
+
+
+def test_a_child_of_an_admitted_jobset_stays_as_it_is(cluster: TeamCluster, ada: Person) -> None:
+    ada.made(jobset("js", {"w": 1}, pod("a", gpus=GPUS)["spec"], where=TEAM), dry=False)
+    admitted(cluster)
+    grown = {"spec": {"parallelism": 10, "completions": 10}}
+    for kind in ("merge", "strategic"):
+        assert MADE in patch(ada, "job/js-w-0", grown, kind=kind)
+    assert MADE in patch(ada, "job/js-w-0", [{"op": "add", "path": "/spec/parallelism", "value": 10}], kind="json")
+    assert MADE in patch(ada, "job/js-w-0", {"spec": {"suspend": True}})
+    assert OWNED in patch(ada, "job/js-w-0", {"metadata": {"ownerReferences": None}})
+    child = cluster.server.get("job", "js-w-0", f"--namespace={TEAM}")
+    child["spec"]["parallelism"] = 10
+    child["metadata"].pop("managedFields", None)
+    words = ("--filename=-", f"--namespace={TEAM}")
+    assert MADE in ada.kubectl("replace", *words, stdin=child)
+    child["metadata"].pop("resourceVersion")
+    assert MADE in ada.kubectl("apply", "--server-side", "--force-conflicts", *words, stdin=child)
     assert cluster.free_gpus() == GPUS
+
+
+def test_a_job_that_runs_grows_only_through_the_queue(cluster: TeamCluster, ada: Person) -> None:
+    ada.made(job(pods=2, gpus=1), dry=False)
+    admitted(cluster)
+    grown = {"parallelism": 10, "completions": 10}
+    assert FROZEN in patch(ada, "job/train", {"spec": grown})
+    assert "patched" in patch(ada, "job/train", {"spec": {"suspend": True, **grown}})
+    eventually(lambda: cluster.waiting() == ["job-train"], what="it queues with its new size")
+    assert cluster.free_gpus() == 0
+    assert "patched" in patch(ada, "job/train", {"spec": {"parallelism": 1, "completions": 1}})
+    admitted(cluster, 1)
+    assert "patched" in patch(ada, "job/train", {"spec": {"activeDeadlineSeconds": 600}})
+
+
+def test_a_jobset_that_runs_stays_as_it_is(cluster: TeamCluster, ada: Person) -> None:
+    ada.made(jobset("js", {"w": 2}, pod("a", gpus=1)["spec"], where=TEAM), dry=False)
+    admitted(cluster)
+    roles = cluster.server.get("jobset", "js", f"--namespace={TEAM}")["spec"]["replicatedJobs"]
+    roles[0]["template"]["spec"] |= {"parallelism": 3, "completions": 3}
+    assert FROZEN in patch(ada, "jobset/js", {"spec": {"replicatedJobs": roles}})
+    assert FROZEN in patch(
+        ada, "jobset/js", [{"op": "replace", "path": "/spec/replicatedJobs/0/replicas", "value": 5}], kind="json"
+    )
+    assert "patched" in patch(ada, "jobset/js", {"spec": {"ttlSecondsAfterFinished": 60}})
+    assert "labeled" in ada.kubectl("label", f"--namespace={TEAM}", "jobset/js", "own=label")
+    assert "patched" in patch(ada, "jobset/js", {"spec": {"suspend": True}})
+    admitted(cluster)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet"])
+def test_pods_of_other_kinds_are_admitted_one_by_one(cluster: TeamCluster, ada: Person, kind: str) -> None:
+    # No pod is ever ready here.
+    more = {"Deployment": {"strategy": {"type": "Recreate"}}, "StatefulSet": {"podManagementPolicy": "Parallel"}}
+    ada.made(many(kind, gpus=1, replicas=3, **more.get(kind, {})), dry=False)
+    eventually(lambda: (cluster.free_gpus(), len(cluster.waiting())) == (GPUS, 1), what="two run, and one waits")
+    what = f"{kind.lower()}/served"
+    template = {"metadata": {"annotations": {"own": "note"}}}
+    assert "patched" in patch(ada, what, {"spec": {"replicas": 1, "template": template}})
+    eventually(lambda: (cluster.free_gpus(), cluster.waiting()) == (1, []), what="it shrinks, and rolls")
+
+
+def test_a_rollout_lets_no_pod_past_the_queue(cluster: TeamCluster, ada: Person) -> None:
+    """Kueue's own handling of StatefulSets lets pods of the former revision go during a rollout."""
+    more = {"podManagementPolicy": "Parallel", "updateStrategy": {"rollingUpdate": {"partition": 4}}}
+    ada.made(many("StatefulSet", gpus=8, replicas=3, **more), dry=False)
+    eventually(lambda: len(cluster.waiting()) == 3, what="its pods queue")
+    assert "patched" in patch(
+        ada, "statefulset/served", {"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}}
+    )
+    assert "scaled" in ada.kubectl("scale", f"--namespace={TEAM}", "statefulset/served", "--replicas=4")
+    eventually(lambda: len(cluster.waiting()) == 4, what="pods of the new revision queue")
+    assert cluster.free_pods() == []
+
+
+def test_a_template_says_nothing_to_kueue(cluster: TeamCluster, ada: Person) -> None:
+    """An annotation of Kueue's own would make it take a pod for one that something else holds back."""
+    ada.made(many("StatefulSet", gpus=1), dry=False)
+    admitted(cluster, 1)
+    annotations = {"kueue.x-k8s.io/pod-suspending-parent": "other"}
+    container = pod("a", gpus=8)["spec"]["containers"][0]
+    change = {"template": {"metadata": {"annotations": annotations}, "spec": {"containers": [container]}}}
+    assert "patched" in patch(ada, "statefulset/served", {"spec": change}, kind="strategic")
+    assert "deleted" in ada.kubectl("delete", f"--namespace={TEAM}", "pod/served-0", "--grace-period=0", "--force")
+    events = ("get", "events", f"--namespace={TEAM}", "--output=jsonpath={.items[*].message}")
+    eventually(lambda: NAMED in cluster.server.kubectl(*events), what="no pod is made of it")
+    assert cluster.free_gpus() <= 1
+    for made in (job(), jobset("js", {"w": 1}, pod("a")["spec"], where=TEAM)):
+        spec = made["spec"] if made["kind"] == "Job" else made["spec"]["replicatedJobs"][0]["template"]["spec"]
+        spec["template"]["metadata"] = {"annotations": annotations}
+        assert NAMED in ada.makes(made)
+
+
+def test_what_a_deployment_owns_stays_its_own(cluster: TeamCluster, ada: Person) -> None:
+    ada.made(many("Deployment"), dry=False)
+    eventually(lambda: len(cluster.free_pods()) == 1, what=ROOM)
+    name = ada.kubectl("get", "replicasets", f"--namespace={TEAM}", "--output=name").strip()
+    assert OWNED in patch(ada, name, {"metadata": {"ownerReferences": None, "labels": None}})
+    one = ada.kubectl("get", "pods", f"--namespace={TEAM}", "--output=name").strip()
+    assert OWNED in patch(ada, one, {"metadata": {"ownerReferences": None}})
+
+
+def test_a_pod_of_a_job_stays_with_it(cluster: TeamCluster, ada: Person) -> None:
+    """The Job's controller would make another pod for one that it has lost."""
+    ada.made(job(pods=2, gpus=1), dry=False)
+    admitted(cluster)
+    name = ada.kubectl("get", "pods", f"--namespace={TEAM}", "--output=name").split()[0]
+    for change in (
+        {"labels": {"batch.kubernetes.io/controller-uid": "other", "controller-uid": "other"}},
+        {"labels": {"batch.kubernetes.io/job-name": None}},
+        {"finalizers": None},
+        {"annotations": {"batch.kubernetes.io/job-completion-index": "7"}},
+    ):
+        assert MADE in patch(ada, name, {"metadata": change}), change
+    assert OWNED in patch(ada, name, {"metadata": {"ownerReferences": None}})
+    assert "annotated" in ada.kubectl("annotate", f"--namespace={TEAM}", name, "own=note")
+    # To delete a pod that hangs is what people do.
+    assert "deleted" in ada.kubectl("delete", f"--namespace={TEAM}", name, "--wait=false")
+
+
+def test_a_pod_keeps_the_size_that_was_admitted(ada: Person) -> None:
+    for verb in ("get", "patch", "update"):
+        assert not ada.may(verb, "pods", "--subresource=resize", f"--namespace={TEAM}")
+
+
+@pytest.mark.parametrize("none", ["cpu", "memory"])
+def test_no_container_requests_nothing(cluster: TeamCluster, ada: Person, none: str) -> None:
+    requests = {"cpu": "1", "memory": "1Gi", none: "0"}
+    free = pod("free")
+    free["spec"]["containers"][0]["resources"] = {"requests": requests}
+    assert f"minimum {none} usage per Container" in ada.makes(free)
+    ada.made(job(requests=requests), dry=False)
+    eventually(lambda: cluster.waiting() == ["job-train"], what="it is not admitted")
+    small = pod("sidecar")
+    small["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "10m", "memory": "32Mi"}}
+    assert ada.made(small)["kind"] == "Pod"
+
+
+def test_limits_count_where_nothing_is_requested(cluster: TeamCluster, ada: Person) -> None:
+    """Kueue would count the namespace's default, and the pod would get the limit."""
+    small, large = ({"limits": {"cpu": cores, "memory": "1Gi"}} for cores in ("2", str(2 * CORES)))
+    ada.made(job("small", **small), dry=False)
+    eventually(lambda: len(cluster.free_pods()) == 1, what="a limit below the default is admitted")
+    ada.made(job("large", **large), dry=False)
+    roles = jobset("roles", {"a": 1, "b": 1}, {**job(**large)["spec"]["template"]["spec"]}, where=TEAM)
+    ada.made(roles, dry=False)
+    eventually(lambda: cluster.waiting() == ["job-large", "jobset-roles"], what="they wait for the cores")
+    (container,) = cluster.free_pods()[0]["spec"]["containers"]
+    assert container["resources"]["requests"] == {"cpu": "2", "memory": "1Gi"}
+
+
+def test_a_pod_picks_no_node_past_the_queue(ada: Person) -> None:
+    assert "schedulingGates" in ada.makes(pod("picked", nodeName="n1"))
+
+
+def test_whoever_applies_the_same_again_changes_nothing(cluster: TeamCluster, ada: Person) -> None:
+    kinds = [job(), many("Deployment"), many("StatefulSet")]
+    for words in (("apply",), ("apply", "--server-side", "--force-conflicts")):
+        for made in kinds:
+            for _ in range(2):
+                said = ada.kubectl(*words, f"--namespace={TEAM}", "--filename=-", stdin=made)
+                assert "forbidden" not in said.lower(), said
+                assert "rror" not in said, said
+    eventually(lambda: len(cluster.free_pods()) == 3, what="all run")

@@ -52,6 +52,7 @@ class QueueManagers:
 
     def start(self, manager: Manager) -> None:
         """Start a program with its unit's command."""
+        assert not is_ready(manager), f"another {manager.name} has port {manager.health_port}"
         words = command(manager, kubeconfig=self._server.user(manager.user))
         program = [str(self._tools[manager.name]), *words]
         wrapped = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", INSIDE, str(self._folder), *program]

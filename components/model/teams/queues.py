@@ -18,10 +18,9 @@ FRAMEWORKS = {
     "batch/job": ("batch", "jobs"),
     "jobset.x-k8s.io/jobset": ("jobset.x-k8s.io", "jobsets"),
     "pod": ("", "pods"),
-    "deployment": ("apps", "deployments"),
-    "statefulset": ("apps", "statefulsets"),
 }
-"""Kinds that queue: Kueue's name of each (``integrations.frameworks``), and its API group and resource."""
+"""Kinds that queue: Kueue's name of each (``integrations.frameworks``), and its API group and resource. Pods of all
+other kinds queue one by one: Kueue would believe what a Deployment or a StatefulSet says of its pods."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,19 +12,17 @@ from typing import Any
 import pytest
 
 from components.model.teams.queues import JOBSET, KUEUE
+from components.objects.team_conditions import KUEUES
+from components.objects.team_endings import LATE, MOST_GRACE_S
 from components.objects.team_policies import (
     ANOTHER,
     GATE,
-    KUEUES,
-    LATE,
     LIFTED,
-    MOST_GRACE_S,
     NAMED,
     ORPHANED,
     OWNED,
     PAST_THE_QUEUE,
     STARTED,
-    WORKLOADS,
 )
 from longhaul.client.capacity.reader import CapacityReader
 from longhaul.client.capacity.text import to_plain, to_text
@@ -282,7 +280,7 @@ def test_pods_end_in_time(ada: Person, server: ApiServer) -> None:
 
 def test_nobody_says_to_which_workload_something_belongs(ada: Person) -> None:
     """It would have a part of what another one was admitted for."""
-    for key in WORKLOADS:
+    for key in (f"{KUEUES}prebuilt-workload-name", f"{KUEUES}pod-group-name", f"{KUEUES}multikueue-origin"):
         assert NAMED in ada.makes(JOB, **{key: "other"})
         group = pod("grouped")
         for part in ("labels", "annotations"):
@@ -291,13 +289,10 @@ def test_nobody_says_to_which_workload_something_belongs(ada: Person) -> None:
             assert NAMED in ada.makes({**group, "metadata": {**group["metadata"], **more}}), (key, part)
 
 
-def test_pods_and_deployments_have_the_team_s_priority(ada: Person) -> None:
-    for kind in (pod("plain"), copies("Deployment"), copies("StatefulSet")):
-        labels = ada.made(kind)["metadata"]["labels"]
-        assert (labels[QUEUE], labels[PRIORITY]) == ("default", "vision")
-        assert ANOTHER in ada.makes(kind, **{PRIORITY: "speech"})
-    template = ada.made(copies("Deployment"))["spec"]["template"]["metadata"]["labels"]
-    assert template[PRIORITY] == "vision"
+def test_pods_have_the_team_s_priority(ada: Person) -> None:
+    labels = ada.made(pod("plain"))["metadata"]["labels"]
+    assert (labels[QUEUE], labels[PRIORITY]) == ("default", "vision")
+    assert ANOTHER in ada.makes(pod("plain"), **{PRIORITY: "speech"})
 
 
 def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> None:

@@ -1,0 +1,48 @@
+"""Policies for the time that pods of teams take to end: the time that they declare, and the time that a deletion
+requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.objects.team_conditions import CREATED, MAKERS, TEMPLATES, by, jobs, kind, refusing
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
+
+MOST_GRACE_S = 600
+"""Longest time that a team's pod may take to end, seconds. Kueue frees the pod's quota as soon as the pod is told to
+end, but the node becomes free only when the pod has ended."""
+ENDS, ASKED = "longhaul-team-ends", "longhaul-team-deletions"
+"""Names of two policies for the time that pods take to end: the time that pods declare, and the time that a deletion
+requests."""
+LATE = f"pods of a team end within {MOST_GRACE_S} s: terminationGracePeriodSeconds is at most that"
+
+
+def ends_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that refuses templates of pods, and pods without a template, that take longer to end than
+    allowed. Existing objects stay as they are."""
+    grace = "{}.?terminationGracePeriodSeconds.orValue(0)"
+    template = grace.format("{}.?template.?spec")
+    roles = f"object.spec.?replicatedJobs.orValue([]).map(r, {template.format('r.template.spec')})"
+    graces = [
+        grace.format("object.spec"),
+        template.format("object.spec"),
+        template.format("object.spec.?jobTemplate.?spec"),
+    ]
+    every = f"([{', '.join(graces)}] + {roles}).all(s, s <= {MOST_GRACE_S})"
+    kept = " && ".join(f"{expression} == {expression.replace('object', 'oldObject')}" for expression in graces)
+    same = f"!({CREATED}) && {kept}"
+    made = f"request.resource.resource == 'pods' && {by(*MAKERS)}"
+    changed = [rule for path in TEMPLATES for rule in kind(*path, "CREATE", "UPDATE")]
+    rules = [*jobs("CREATE"), *kind("batch", "cronjobs", "CREATE", "UPDATE"), *changed, *kind("", "pods", "CREATE")]
+    return refusing(rules, {f"{made} || {same} || {every}": LATE})
+
+
+def deletions_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that refuses a longer time to end when pods are deleted or evicted."""
+    options = f"({CREATED} ? object.?deleteOptions : request.?options)"
+    return refusing(
+        [*kind("", "pods", "DELETE"), *kind("", "pods/eviction", "CREATE")],
+        {f"{options}.?gracePeriodSeconds.orValue(0) <= {MOST_GRACE_S}": LATE},
+    )

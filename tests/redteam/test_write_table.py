@@ -1,0 +1,129 @@
+"""What may be written in a team's namespace, by whom and in which field: what the file beside this test lists, and no
+more."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.model.secrets.certificates import AUTOSCALER_USER, NODE_CONTROLLER
+from tests.conftest import Golden
+from tests.redteam.team_cluster import GROUP, TEAM, TeamCluster
+from tests.redteam.test_queues import job, many
+from tests.redteam.write_table import Kind, Schemas, table
+from tests.support.api_server import eventually
+from tests.support.queues import jobset
+from tests.support.teams import pod
+
+pytestmark = pytest.mark.engine
+
+WHO = {
+    "person": ("ada", GROUP.format(TEAM)),
+    "account of the team": (f"system:serviceaccount:{TEAM}:default", "system:serviceaccounts"),
+    "node": ("system:node:n1", "system:nodes"),
+    "autoscaler": (AUTOSCALER_USER,),
+    "node controller": (NODE_CONTROLLER,),
+}
+"""Users and their groups, by what they are."""
+OWNERLESS = {"metadata": {"ownerReferences": None}}
+CHANGES = [
+    OWNERLESS,
+    {"metadata": {"finalizers": None}},
+    {"metadata": {"labels": None}},
+    {"metadata": {"annotations": None}},
+    *(
+        {"metadata": {part: {key: "attack"}}}
+        for part in ("labels", "annotations")
+        for key in (
+            "kueue.x-k8s.io/queue-name",
+            "kueue.x-k8s.io/pod-suspending-parent",
+            "kueue.x-k8s.io/multikueue-origin",
+            "batch.kubernetes.io/controller-uid",
+            "jobset.sigs.k8s.io/jobset-name",
+        )
+    ),
+    {"spec": {"parallelism": 1000, "completions": 1000}},
+    {"spec": {"suspend": False}},
+    {"spec": {"schedulingGates": []}},
+]
+"""Changes that are tried on every kind, besides one of each field."""
+
+
+def core(label: str, schema: str, name: str, *subresources: str, group: str = "") -> Kind:
+    """Return a kind of Kubernetes itself."""
+    return Kind(
+        version=f"{group}/v1" if group else "v1",
+        resource=f"{schema.lower()}s",
+        schema=f"io.k8s.api.{group.split('.', maxsplit=1)[0] or 'core'}.v1.{schema}",
+        name=name,
+        label=label,
+        subresources=subresources,
+    )
+
+
+def queued(label: str, group: str, version: str, schema: str, name: str) -> Kind:
+    """Return a kind of Kueue or JobSet."""
+    return Kind(
+        version=f"{group}.x-k8s.io/{version}",
+        resource=f"{schema.lower()}s",
+        schema=f"io.x-k8s.{group}.{version}.{schema}",
+        name=name,
+        label=label,
+        subresources=("status",),
+    )
+
+
+@pytest.fixture(name="kinds")
+def _kinds(cluster: TeamCluster) -> list[Kind]:
+    """Return what the team has: a job that runs and one that waits, what makes pods, pods of all, and its queue."""
+    ada = cluster.person()
+    made = [
+        job("train"),
+        job("waits", gpus=100),
+        jobset("js", {"w": 1}, pod("a", gpus=1)["spec"], where=TEAM),
+        {**many("Deployment"), "metadata": {"name": "web"}},
+        {**many("StatefulSet"), "metadata": {"name": "data"}},
+        pod("box"),
+    ]
+    for number, item in enumerate(made):
+        if "selector" in item["spec"]:
+            labels = {"app": f"served-{number}"}
+            item["spec"]["selector"]["matchLabels"] = item["spec"]["template"]["metadata"]["labels"] = labels
+        ada.made(item, dry=False)
+    eventually(lambda: len(cluster.free_pods()) == 5, what="what fits is admitted")
+
+    def name(resource: str, beginning: str) -> str:
+        return next(
+            item["metadata"]["name"]
+            for item in cluster.server.get(resource, f"--namespace={TEAM}")["items"]
+            if item["metadata"]["name"].startswith(beginning)
+        )
+
+    pods = ("status", "resize", "ephemeralcontainers")
+    return [
+        core("a job's pod", "Pod", name("pods", "train-"), *pods),
+        core("a deployment's pod", "Pod", name("pods", "web-"), *pods),
+        core("a pod", "Pod", "box", *pods),
+        core("a job that runs", "Job", "train", "status", group="batch"),
+        core("a job that waits", "Job", "waits", "status", group="batch"),
+        core("a jobset's job", "Job", "js-w-0", "status", group="batch"),
+        core("a deployment's replicaset", "ReplicaSet", name("replicasets", "web-"), "status", "scale", group="apps"),
+        core("a deployment", "Deployment", "web", "status", "scale", group="apps"),
+        core("a statefulset", "StatefulSet", "data", "status", "scale", group="apps"),
+        core("its revision", "ControllerRevision", name("controllerrevisions", "data-"), group="apps"),
+        core("the quota", "ResourceQuota", "longhaul", "status"),
+        core("the limits", "LimitRange", "longhaul"),
+        core("the account", "ServiceAccount", "default"),
+        core("the people's role", "RoleBinding", "longhaul:team", group="rbac.authorization.k8s.io"),
+        queued("a jobset that runs", "jobset", "v1alpha2", "JobSet", "js"),
+        queued("the queue", "kueue", "v1beta2", "LocalQueue", "default"),
+        queued("a workload", "kueue", "v1beta2", "Workload", name("workloads", "job-train-")),
+    ]
+
+
+def test_what_may_be_written_is_what_the_table_says(cluster: TeamCluster, kinds: list[Kind], golden: Golden) -> None:
+    people = {who: cluster.acting(user, *groups) for who, (user, *groups) in WHO.items()}
+    rows = table(people, kinds, Schemas(cluster.admin), namespace=TEAM, changes=CHANGES)
+    assert {row.status for row in rows} <= {200, 304, 400, 403, 404, 405, 409, 415, 422}
+    print(f"{len(rows)} requests")
+    written = sorted({f"{row.who} | {row.what}" for row in rows if row.status == 200})
+    golden("writes.txt", "\n".join([*written, ""]))

@@ -1,0 +1,157 @@
+"""A table of what may be written in a team's namespace: who, by which verb, of which kind, in which field. It is made
+from the API servers' own description of their kinds, by requests that have no effect (``dryRun``)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
+
+SCALARS = {"string": "attack", "integer": 7, "number": 7, "boolean": True}
+DEPTH = 2
+"""Number of levels below ``spec`` and ``metadata`` whose fields are tried one by one."""
+REFUSED = 403
+DRY = {"dryRun": "All"}
+WRITTEN = ("managedFields", "resourceVersion", "generation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of object, and one that exists."""
+
+    version: str
+    resource: str
+    schema: str
+    """Name of its schema."""
+    name: str
+    label: str
+    """What it is, in the table."""
+    subresources: tuple[str, ...] = ()
+
+    def path(self, namespace: str, subresource: str = "") -> str:
+        """Return the path of the object, or of one of its subresources."""
+        root = "/api/v1" if self.version == "v1" else f"/apis/{self.version}"
+        return f"{root}/namespaces/{namespace}/{self.resource}/{self.name}{subresource and f'/{subresource}'}"
+
+
+@dataclass
+class Schemas:
+    """The API servers' description of their kinds (OpenAPI v3), read as it is needed."""
+
+    admin: Api
+    _documents: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def of(self, version: str, name: str) -> Mapping[str, Any]:
+        """Return the schema of a kind."""
+        return self._components(version)[name]
+
+    def _components(self, version: str) -> Mapping[str, Any]:
+        if version not in self._documents:
+            group = "api/v1" if version == "v1" else f"apis/{version}"
+            self._documents[version] = self.admin.get(f"/openapi/v3/{group}")["components"]["schemas"]
+        return self._documents[version]
+
+    def resolve(self, version: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a schema without the references at its top."""
+        while True:
+            reference = schema.get("$ref") or next((one.get("$ref") for one in schema.get("allOf", ())), None)
+            if not reference:
+                return schema
+            schema = self._components(version)[reference.rpartition("/")[2]]
+
+    def example(self, version: str, schema: Mapping[str, Any], *, deep: int = 0) -> Any:
+        """Return a value of a schema, with its required fields."""
+        schema = self.resolve(version, schema)
+        if enum := schema.get("enum"):
+            return enum[-1]
+        kind = schema.get("type", "object")
+        if kind in SCALARS:
+            return SCALARS[kind]
+        if kind == "array":
+            return [self.example(version, schema.get("items", {}), deep=deep + 1)]
+        if isinstance(more := schema.get("additionalProperties"), Mapping):
+            return {"attack": self.example(version, more, deep=deep + 1)}
+        names = schema.get("required", ())
+        return {name: self.example(version, schema["properties"][name], deep=deep + 1) for name in names}
+
+    def fields(self, version: str, schema: Mapping[str, Any], *, deep: int = DEPTH) -> Iterator[tuple[str, Any]]:
+        """Yield each field of a schema by its path, with a value for it."""
+        for name, one in self.resolve(version, schema).get("properties", {}).items():
+            yield name, self.example(version, one)
+            if deep > 1 and "properties" in self.resolve(version, one):
+                for below, value in self.fields(version, one, deep=deep - 1):
+                    yield f"{name}.{below}", value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One request and its answer."""
+
+    who: str
+    what: str
+    """Verb, what the object is, subresource and field."""
+    status: int
+    """Status of the answer; 200 if the object would be another one."""
+
+
+def table(
+    people: Mapping[str, Api], kinds: list[Kind], schemas: Schemas, *, namespace: str, changes: list[dict[str, Any]]
+) -> list[Row]:
+    """Return the answers to all requests: each field of each kind, and ``changes`` of each kind."""
+    return [
+        row
+        for who, api in people.items()
+        for kind in kinds
+        for what, status in _answers(api, kind, schemas, namespace, changes)
+        for row in [Row(who=who, what=what, status=status)]
+    ]
+
+
+def _answers(
+    api: Api, kind: Kind, schemas: Schemas, namespace: str, changes: list[dict[str, Any]]
+) -> Iterator[tuple[str, int]]:
+    path = kind.path(namespace)
+    yield f"delete {kind.label}", _status(lambda: api.send("DELETE", path, query=DRY))
+    for subresource in ("", *kind.subresources):
+        to, what = kind.path(namespace, subresource), f"patch {kind.label}{subresource and f'/{subresource}'}"
+        allowed = _status(lambda to=to: _patch(api, to, {}))
+        if allowed == REFUSED:
+            # Whoever may write nothing of it needs no further questions.
+            yield what, allowed
+            continue
+        schema = schemas.of(kind.version, kind.schema)
+        before = _content(schemas.admin.get(to))
+        for part in ("metadata", "spec", "status"):
+            for name, value in schemas.fields(kind.version, schema.get("properties", {}).get(part, {})):
+                change = _nested(f"{part}.{name}", value)
+                yield f"{what} {part}.{name}", _status(lambda to=to, change=change: _patch(api, to, change), before)
+        for change in changes:
+            yield f"{what} {json.dumps(change)}", _status(lambda to=to, change=change: _patch(api, to, change), before)
+
+
+def _patch(api: Api, path: str, change: dict[str, Any]) -> Any:
+    return api.send("PATCH", path, body=change, query=DRY, content_type="application/merge-patch+json")
+
+
+def _status(send: Callable[[], Any], before: object = None) -> int:
+    """Return the status of an answer; 304 if the object would stay as it is."""
+    try:
+        answer = send()
+    except ApiError as error:
+        return error.status or 0
+    return 304 if before is not None and _content(answer) == before else 200
+
+
+def _content(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an object says, without what each write changes."""
+    kept = {key: value for key, value in item["metadata"].items() if key not in WRITTEN}
+    return {**item, "metadata": kept}
+
+
+def _nested(path: str, value: Any) -> dict[str, Any]:
+    name, _, rest = path.partition(".")
+    return {name: _nested(rest, value) if rest else value}
