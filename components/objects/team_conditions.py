@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from components.model.secrets.certificates import MASTERS_GROUP
 from components.model.teams.queues import FRAMEWORKS, JOBSET, KUEUE
 from contract.labels import TEAM_LABEL
 from contract.object_names import SYSTEM_NAMESPACE
@@ -147,9 +148,9 @@ def smaller(new: str, old: str) -> str:
     )
 
 
-def by_controllers() -> str:
-    """Return the condition (CEL) that one of Kubernetes' own controllers asks."""
-    return f"request.userInfo.username.startsWith('{ACCOUNTS}')"
+def by_trusted() -> str:
+    """Return the condition (CEL) that one of Kubernetes' own controllers asks, or an administrator."""
+    return f"(request.userInfo.username.startsWith('{ACCOUNTS}') || '{MASTERS_GROUP}' in request.userInfo.groups)"
 
 
 def not_of(*users: str) -> MatchConditionArgsDict:

@@ -10,7 +10,7 @@ from pulumi_kubernetes.core.v1 import LimitRange, ResourceQuota
 from components.objects.object_metadata import meta
 from components.objects.pod_priorities import CLASSES
 from components.objects.team_conditions import PART
-from components.objects.team_sizes import LEAST
+from components.objects.team_sizes import LEAST, REQUESTS
 
 if TYPE_CHECKING:
     from pulumi import ResourceOptions
@@ -50,7 +50,7 @@ regardless of guarantees."""
 def declare_limits(name: str, *, opts: ResourceOptions) -> None:
     """Declare the limits of the namespace of team ``name``."""
     metadata = meta("longhaul", part=PART, namespace=name)
-    limit: LimitRangeItemArgsDict = {"type": "Container", "min": LEAST}
+    limit: LimitRangeItemArgsDict = {"type": "Container", "min": LEAST, "default_request": REQUESTS}
     LimitRange(f"{name}-limits", metadata=metadata, spec={"limits": [limit]}, opts=opts)
     ResourceQuota(f"{name}-counts", metadata=metadata, spec={"hard": COUNTS}, opts=opts)
     ResourceQuota(

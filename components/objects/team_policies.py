@@ -29,7 +29,7 @@ from components.objects.team_conditions import (
     TEAMS,
     TEMPLATES,
     by,
-    by_controllers,
+    by_trusted,
     frozen,
     jobs,
     keys,
@@ -87,7 +87,7 @@ FROZEN = (
     "a job that runs keeps its size: it may shrink, end sooner, or be suspended, which puts it into the queue again;"
     " to grow it or to change it otherwise, suspend it in the same change, or make another"
 )
-LIFTED = "only Kueue lifts its own gates, and writes its own labels and annotations of pods"
+LIFTED = "only Kueue lifts its own gates"
 
 
 class TeamPolicies(ComponentResource):
@@ -170,8 +170,8 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
             f"{deleting} || {owner_condition('false')}": OWNED,
             condition: STARTED,
             f"({deleted}) && ({asked} || {before})": ORPHANED,
-            f"!({updating}) || {by_controllers()} || !{part} || object.spec == oldObject.spec": MADE,
-            f"!({updating}) || {by_controllers()} || {part} || !({runs}) || {frozen()}": FROZEN,
+            f"!({updating}) || {by_trusted()} || !{part} || object.spec == oldObject.spec": MADE,
+            f"!({updating}) || {by_trusted()} || {part} || !({runs}) || {frozen()}": FROZEN,
             f"{deleting} || {own} || {updating} && {templates} == {templates_of('oldObject')}": NAMED,
         },
     )
@@ -194,10 +194,10 @@ def pods_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     return refusing(
         kind("", "pods", "CREATE", "UPDATE"),
         {
-            f"{CREATED} ? {unowned()} : {by_controllers()} || {owned}": OWNED,
+            f"{CREATED} ? {unowned()} : {by_trusted()} || {owned}": OWNED,
             f"!({CREATED}) || {by(JOBS)} || {gated}": PAST_THE_QUEUE,
-            f"{CREATED} || {kept} && {unchanged('annotations')} && {unchanged('labels')}": LIFTED,
-            f"{CREATED} || {by_controllers()} || {counted} && (!{of_a_job} || {labels} && {indexed})": MADE,
+            f"{CREATED} || {kept}": LIFTED,
+            f"{CREATED} || {by_trusted()} || {counted} && (!{of_a_job} || {labels} && {indexed})": MADE,
         },
     )
 
@@ -208,5 +208,5 @@ def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     owned = f"{owners('object')}.map(o, o.uid) == {owners('oldObject')}.map(o, o.uid)"
     return refusing(
         [rule for path in TEMPLATES for rule in kind(*path, "CREATE", "UPDATE")],
-        {f"{CREATED} ? {unowned()} : {by_controllers()} || {owned}": OWNED},
+        {f"{CREATED} ? {unowned()} : {by_trusted()} || {owned}": OWNED},
     )

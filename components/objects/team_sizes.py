@@ -1,5 +1,5 @@
-"""The policy of the API servers that writes the requests of containers in teams' namespaces, so that what Kueue counts
-is what a pod gets.
+"""The policy of the API servers that writes the requests of jobs' containers in teams' namespaces, so that what Kueue
+counts is what a pod gets.
 
 Kueue fills in a namespace's defaults first and takes a limit for a missing request last; the API servers do it the
 other way round when they make the pod. So a Job with only limits would be counted by the defaults, and its pods get
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from components.model.teams.queues import JOBSET, KUEUE
-from components.objects.team_conditions import TEAMS, not_a_jobs_pod, not_of, queued
+from components.objects.team_conditions import TEAMS, jobs, not_of
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicySpecArgsDict
@@ -25,36 +25,27 @@ LEAST = {"cpu": "10m", "memory": "16Mi"}
 """Smallest requests of a container. A pod that requests nothing would count against no share, while it keeps a node
 from being removed."""
 
-PODS = {"pods": "/spec", "jobs": "/spec/template/spec"}
-"""Path of the pod's specification by resource, where there is one; a JobSet has many."""
-
 
 def sizes_policy() -> MutatingAdmissionPolicySpecArgsDict:
-    """Return the policy that writes each container's requests of cores and memory: the limit where there is no request,
-    and :data:`REQUESTS` where there is neither. Pods that have resources as a whole are left as they are."""
-    roles = "object.spec.?replicatedJobs.orValue([])"
-    role = _of_pod(
-        "r.template.spec.template.spec", "'/spec/replicatedJobs/' + string(i) + '/template/spec/template/spec'"
+    """Return the policy that writes each container's requests of cores and memory into Jobs and JobSets: the limit
+    where there is no request, and :data:`REQUESTS` where there is neither. Templates that have resources as a whole are
+    left as they are."""
+    job = _of_pod("object.spec.template.spec", "'/spec/template/spec'")
+    path = "'/spec/replicatedJobs/' + string(i) + '/template/spec/template/spec'"
+    roles = (
+        f"object.spec.replicatedJobs.transformList(i, r, {_of_pod('r.template.spec.template.spec', path)}).flatten()"
     )
-    single = " : ".join(
-        f"request.resource.resource == '{resource}' ? {_of_pod('object' + path.replace('/', '.'), repr(path))}"
-        for resource, path in PODS.items()
-    )
-    several = f"{roles}.transformList(i, r, {role}).flatten()"
     return {
-        "match_constraints": {"resource_rules": queued("CREATE", "UPDATE"), "namespace_selector": TEAMS},
-        "match_conditions": [
-            not_of(KUEUE.user, JOBSET.user),
-            not_a_jobs_pod(),
-            # The resources of an existing pod are what they are.
-            {
-                "name": "no-old-pod",
-                "expression": "request.operation == 'CREATE' || request.resource.resource != 'pods'",
-            },
-        ],
+        "match_constraints": {"resource_rules": jobs("CREATE", "UPDATE"), "namespace_selector": TEAMS},
+        "match_conditions": [not_of(KUEUE.user, JOBSET.user)],
         "failure_policy": "Fail",
         "reinvocation_policy": "Never",
-        "mutations": [{"patch_type": "JSONPatch", "json_patch": {"expression": f"{single} : {several}"}}],
+        "mutations": [
+            {
+                "patch_type": "JSONPatch",
+                "json_patch": {"expression": f"has(object.spec.replicatedJobs) ? {roles} : {job}"},
+            }
+        ],
     }
 
 

@@ -148,6 +148,8 @@ def test_what_a_deployment_owns_stays_its_own(cluster: TeamCluster, ada: Person)
     assert OWNED in patch(ada, name, {"metadata": {"ownerReferences": None, "labels": None}})
     one = ada.kubectl("get", "pods", f"--namespace={TEAM}", "--output=name").strip()
     assert OWNED in patch(ada, one, {"metadata": {"ownerReferences": None}})
+    # Quarantine removes what keeps a pod, as an administrator.
+    cluster.admin.patch(f"/api/v1/namespaces/{TEAM}/{one.replace('pod/', 'pods/')}", {"metadata": {"finalizers": None}})
 
 
 def test_a_pod_of_a_job_stays_with_it(cluster: TeamCluster, ada: Person) -> None:

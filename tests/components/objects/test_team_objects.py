@@ -184,7 +184,8 @@ def test_a_namespace_is_its_team_s_and_has_limits(program: Program) -> None:
     labels = objects(program, "Namespace")["vision"]["metadata"]["labels"]
     assert (labels["longhaul.dev/team"], labels["pod-security.kubernetes.io/enforce"]) == ("vision", "baseline")
     (limits,) = objects(program, "LimitRange", namespace="vision").values()
-    assert limits["spec"]["limits"] == [{"type": "Container", "min": {"cpu": "10m", "memory": "16Mi"}}]
+    least, requests = {"cpu": "10m", "memory": "16Mi"}, {"cpu": "1", "memory": "2Gi"}
+    assert limits["spec"]["limits"] == [{"type": "Container", "min": least, "defaultRequest": requests}]
     kept = objects(program, "ResourceQuota", namespace="vision")["longhaul-priorities"]["spec"]
     (scope,) = kept["scopeSelector"]["matchExpressions"]
     assert kept["hard"] == {"pods": "0"}

@@ -311,8 +311,8 @@ def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> No
     assert "patched" in lift(own)
     for key in ("role-hash", "pod-suspending-parent"):
         forged = {"metadata": {"annotations": {f"{KUEUES}{key}": "other"}}}
-        assert LIFTED in ada.kubectl(*patch, json.dumps(forged)), key
-    assert LIFTED in ada.kubectl("label", "--namespace=vision", "pod/held", f"{KUEUES}managed-")
+        assert NAMED in ada.kubectl(*patch, json.dumps(forged)), key
+    assert NAMED in ada.kubectl("label", "--namespace=vision", "pod/held", f"{KUEUES}managed-")
     assert "labeled" in ada.kubectl("label", "--namespace=vision", "pod/held", "own=label")
     assert "deleted" in ada.kubectl("delete", "--namespace=vision", "pod/held", "--grace-period=0", "--force")
 
