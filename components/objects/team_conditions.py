@@ -81,16 +81,21 @@ def team_name() -> str:
 
 def owner_condition(trusted: str) -> str:
     """Return the condition (CEL) that a new object has no controller except a CronJob, or that ``trusted`` (CEL) is
-    true, and that an update does not change the controllers."""
-    new, old = owners("object"), owners("oldObject")
+    true, and that an update does not change the owners."""
+    new = owners("object")
     made = f"{trusted} || {new}.all(o, o.kind == 'CronJob' && o.apiVersion.startsWith('batch/'))"
-    return f"({CREATED} ? ({made}) : {new}.map(o, o.uid) == {old}.map(o, o.uid))"
+    return f"({CREATED} ? ({made}) : {by_trusted()} || {same_owners()})"
 
 
 def unowned() -> str:
     """Return the condition (CEL) that an object names no job as its owner, unless Kubernetes' own controllers write the
     object."""
     return f"{by(*MAKERS)} || !{owners('object')}.exists(o, o.kind in {list(KNOWN)})"
+
+
+def same_owners() -> str:
+    """Return the condition (CEL) that an update leaves an object's owners as they were."""
+    return "object.metadata.?ownerReferences.orValue([]) == oldObject.metadata.?ownerReferences.orValue([])"
 
 
 def owners(side: str) -> str:

@@ -41,6 +41,7 @@ from components.objects.team_conditions import (
     owners,
     queued,
     refusing,
+    same_owners,
     team_name,
     templates_of,
     unchanged,
@@ -61,10 +62,10 @@ LOCAL = "default"
 GATE = f"{KUEUES}admission"
 """Scheduling gate that Kueue's webhook adds to a pod that no Job makes, until the pod is admitted."""
 PEOPLE_KEYS = (QUEUE, PRIORITY, f"{KUEUES}max-exec-time-seconds")
-"""Kueue's labels and annotations that people may write on jobs and pods. All others are Kueue's own."""
-POD_KEYS = (*PEOPLE_KEYS, f"{KUEUES}managed", f"{KUEUES}role-hash")
-"""Kueue's labels and annotations of a new pod: its webhook adds two before a policy sees the pod."""
-POD_FINALIZERS = ("batch.kubernetes.io/job-tracking", f"{KUEUES}managed")
+"""Kueue's labels that people may write on jobs and pods. All other labels and annotations are Kueue's own."""
+MANAGED, ROLE_HASH = f"{KUEUES}managed", f"{KUEUES}role-hash"
+"""Label and annotation that Kueue's webhook adds to a new pod before a policy sees it."""
+POD_FINALIZERS = ("batch.kubernetes.io/job-tracking", MANAGED)
 """Finalizers by which the controller of Jobs, and Kueue, count pods."""
 
 NAMES, KEPT = "longhaul-team-queues", "longhaul-teams"
@@ -139,10 +140,10 @@ def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
         for key, value in right.items()
     )
     pods = "request.resource.resource == 'pods'"
-    allowed = f"({pods} ? {list(POD_KEYS)} : {list(PEOPLE_KEYS)})"
     named = " && ".join(
-        f"({CREATED} ? {only(keys('object', part), allowed)} : {unchanged(part, PEOPLE_KEYS[:2])})"
-        for part in ("labels", "annotations")
+        f"({CREATED} ? {only(keys('object', part), f'({pods} ? {[*people, added]} : {[*people]})')} : "
+        f"{unchanged(part, people[:2])})"
+        for part, people, added in (("labels", PEOPLE_KEYS, MANAGED), ("annotations", (), ROLE_HASH))
     )
     return refusing(queued("CREATE", "UPDATE"), {kept: ANOTHER, named: NAMED}, conditions=[not_a_jobs_pod()])
 
@@ -162,7 +163,7 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     part = f"{owners('oldObject')}.exists(o, o.kind != 'CronJob')"
     runs = f"!{suspended} && !{was}"
     templates = templates_of("object")
-    few = " && ".join(only(f"m.?{name}.orValue({{}})", list(PEOPLE_KEYS[:2])) for name in ("labels", "annotations"))
+    few = f"{only('m.?labels.orValue({})', list(PEOPLE_KEYS[:2]))} && {only('m.?annotations.orValue({})', [])}"
     own = f"{templates}.all(m, {few})"
     return refusing(
         jobs("CREATE", "UPDATE", "DELETE"),
@@ -190,11 +191,10 @@ def pods_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     of_a_job = f"{owners('oldObject')}.exists(o, o.kind == 'Job')"
     labels = f"{keys('object', 'labels')} == {keys('oldObject', 'labels')}"
     indexed = unchanged("annotations", (), prefix="batch.kubernetes.io/")
-    owned = f"{owners('object')}.map(o, o.uid) == {owners('oldObject')}.map(o, o.uid)"
     return refusing(
         kind("", "pods", "CREATE", "UPDATE"),
         {
-            f"{CREATED} ? {unowned()} : {by_trusted()} || {owned}": OWNED,
+            f"{CREATED} ? {unowned()} : {by_trusted()} || {same_owners()}": OWNED,
             f"!({CREATED}) || {by(JOBS)} || {gated}": PAST_THE_QUEUE,
             f"{CREATED} || {kept}": LIFTED,
             f"{CREATED} || {by_trusted()} || {counted} && (!{of_a_job} || {labels} && {indexed})": MADE,
@@ -205,8 +205,7 @@ def pods_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that keeps whoever makes pods from declaring a job as its owner: Kueue would let these pods run
     for as long as that job runs. Owners do not change."""
-    owned = f"{owners('object')}.map(o, o.uid) == {owners('oldObject')}.map(o, o.uid)"
     return refusing(
         [rule for path in TEMPLATES for rule in kind(*path, "CREATE", "UPDATE")],
-        {f"{CREATED} ? {unowned()} : {by_trusted()} || {owned}": OWNED},
+        {f"{CREATED} ? {unowned()} : {by_trusted()} || {same_owners()}": OWNED},
     )

@@ -29,7 +29,7 @@ class Kind:
     """Name of its schema."""
     name: str
     label: str
-    """What it is, in the table."""
+    """Name of the object in the table."""
     subresources: tuple[str, ...] = ()
 
     def path(self, namespace: str, subresource: str = "") -> str:
