@@ -134,7 +134,6 @@ def names_policy() -> MutatingAdmissionPolicySpecArgsDict:
 def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that refuses other teams' queues and priorities, and labels that name an existing workload."""
     right = {QUEUE: f"'{LOCAL}'", PRIORITY: team_name()}
-    # When a Deployment from before Kueue is changed, Kueue's own webhook adds the queue.
     kept = " && ".join(
         f"({NEW}[?'{key}'].orValue('') == {value} || !({CREATED}) && {NEW}[?'{key}'] == {OLD}[?'{key}'])"
         for key, value in right.items()
@@ -164,7 +163,7 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     runs = f"!{suspended} && !{was}"
     templates = templates_of("object")
     few = f"{only('m.?labels.orValue({})', list(PEOPLE_KEYS[:2]))} && {only('m.?annotations.orValue({})', [])}"
-    own = f"{templates}.all(m, {few})"
+    few_keys = f"{templates}.all(m, {few})"
     return refusing(
         jobs("CREATE", "UPDATE", "DELETE"),
         {
@@ -173,7 +172,7 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
             f"({deleted}) && ({asked} || {before})": ORPHANED,
             f"!({updating}) || {by_trusted()} || !{part} || object.spec == oldObject.spec": MADE,
             f"!({updating}) || {by_trusted()} || {part} || !({runs}) || {frozen()}": FROZEN,
-            f"{deleting} || {own} || {updating} && {templates} == {templates_of('oldObject')}": NAMED,
+            f"{deleting} || {few_keys} || {updating} && {templates} == {templates_of('oldObject')}": NAMED,
         },
     )
 
