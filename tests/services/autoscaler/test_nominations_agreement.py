@@ -17,8 +17,8 @@ from tests.services.autoscaler.test_scheduler_agreement import accepting_nodes, 
 from tests.support.api_server import ApiServer
 
 SEEDS, MANY = (0, 234), 40
-"""Seeds of the clusters in each run of the suite, in which pods that arrive lack the room of nominated ones. Number of
-clusters in the drill."""
+"""Seeds of the clusters in each run of the suite, in which pods make way, and number of clusters in the drill. Each run
+differs: the scheduler chooses at random among equal nodes."""
 ARRIVING = 20
 """Number of pods that arrive while others make way."""
 ABOUT_OTHERS = frozenset(
