@@ -11,7 +11,7 @@ import pytest
 from components.model.teams.queues import MANAGERS
 from components.model.versions.section import pinned
 from tests.support.project import Project, eventually
-from tests.support.queues import deployment, job, jobset, team_queue, team_space
+from tests.support.queues import job, jobset, team_queue, team_space
 from tests.support.shared_lab import SERVERS, SharedLab
 from tests.support.workload import IMAGE
 
@@ -83,7 +83,7 @@ def test_another_machine_leads_when_the_leader_s_program_ends(project: Project, 
     try:
         eventually(lambda: leader() not in ("", first))
         # Where it is stopped, that API server refuses a team's job, and nobody else's.
-        eventually(lambda: _made(project, deployment("held", pod, where=TEAM)))
+        eventually(lambda: _made(project, job("held", 1, pod, where=TEAM)))
     finally:
         project.on(first, "systemctl start kueue")
     project.await_healthy()

@@ -121,12 +121,12 @@ def test_namespaces_without_a_team_do_not_wait_for_them(queues: ApiServer, manag
             apply(queues, deployment("free", POD, where=where))
             apply(queues, job("free", 1, POD, where=where))
             assert not suspended(queues, "job", "free", where)
-        assert "failed calling webhook" in apply(queues, deployment("held", POD, where=TEAM), check=False)
+        assert "failed calling webhook" in apply(queues, job("held", 1, POD, where=TEAM), check=False)
     finally:
         managers.start_all()
         for where in ("kube-system", OTHER):
             queues.kubectl("delete", "deployment,job", "free", f"--namespace={where}")
-    apply(queues, deployment("held", POD, where=TEAM))
+    apply(queues, job("held", 1, POD, where=TEAM))
 
 
 @pytest.mark.parametrize("manager", MANAGERS, ids=lambda manager: manager.name)
