@@ -7,6 +7,7 @@ from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.drain import pods_on, work_on
 from contract.kubernetes.paths import NODES
 from contract.kubernetes.readiness import ready_condition
+from contract.taints import CORDON
 from services.autoscaler.evaluation import Evaluation
 from services.autoscaler.group_reader import GroupAnswer
 from services.autoscaler.pod_objects import Object
@@ -57,5 +58,7 @@ def _protected(node: Object) -> str:
 
 
 def _fitness(node: Object) -> tuple[str, list[str]]:
-    """Return whether a node is ready, and its taints."""
-    return ready_condition(node).status, sorted(taint["key"] for taint in node["spec"].get("taints") or ())
+    """Return whether a node is ready, and its taints. The taint of a cordon comes some time after the cordon, which is
+    looked at by itself."""
+    taints = sorted(taint["key"] for taint in node["spec"].get("taints") or () if taint["key"] != CORDON)
+    return ready_condition(node).status, taints

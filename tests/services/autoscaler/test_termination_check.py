@@ -11,9 +11,12 @@ import pytest
 
 from clouds.base.errors import CloudError
 from clouds.base.live_groups import LiveMachine
+from contract.documents.autoscaler_memory import DecisionMemory
 from contract.kubernetes.paths import NODES
 from contract.reasons.autoscaler import GrowthReason
+from contract.taints import CORDON
 from services.autoscaler import group_writer, scaling_pass
+from services.autoscaler.cluster_state import list_all
 from services.autoscaler.evaluation import Evaluation, evaluate
 from services.autoscaler.leadership import LeadershipLostError
 from services.autoscaler.request_pauses import GroupPauses
@@ -119,6 +122,24 @@ def test_the_machines_of_one_call_are_looked_at_right_before_it(world: World, mo
         world.once(process)
     assert ended == names[:-1]
     assert f"not done: end {names[-1]} of prod-h100: it has longhaul.dev/keep" in world.lines
+
+
+def test_the_taint_of_a_cordon_may_come_while_a_node_is_ended(world: World) -> None:
+    """Kubernetes adds it some time after the cordon."""
+    (name,) = idle_nodes(world, 1)
+
+    def taints() -> list[Any]:
+        return [
+            taint for taint in world.admin.get(f"{NODES}/{name}")["spec"].get("taints", ()) if taint["key"] == CORDON
+        ]
+
+    eventually(taints, what="the node has the taint")
+    old = list_all(world.api(), DecisionMemory())
+    for node in old.nodes:
+        node["spec"]["taints"] = [taint for taint in node["spec"]["taints"] if taint["key"] != CORDON]
+    with world.process(old=old) as process:
+        world.once(process)
+    assert world.calls == [f"h100 end {name}"]
 
 
 def test_one_that_is_gone_keeps_no_other_from_going(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
