@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, MASTERS_GROUP
-from components.objects.admission import refuse
-from components.objects.node_labels import NEW, NEW_NOTES, OLD, OLD_NOTES, changed
+from components.objects.admission import NEW_LABELS, OLD_LABELS, refuse
+from components.objects.node_labels import NEW_NOTES, OLD_NOTES, changed
 from components.objects.program_permissions import grant
 from contract.conditions import BEYOND_QUEUE
 from contract.labels import HELD_LABEL, TEAM_LABEL
@@ -111,11 +111,11 @@ def holds_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 def label_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that lets only the accountant and administrators close and open namespaces."""
-    before = f"request.operation == 'CREATE' ? false : '{HELD_LABEL}' in {OLD}"
+    before = f"request.operation == 'CREATE' ? false : '{HELD_LABEL}' in {OLD_LABELS}"
     return {
         "match_constraints": {"resource_rules": [_namespaces("CREATE", "UPDATE")]},
         "match_conditions": [
-            {"name": "changes-the-label", "expression": f"('{HELD_LABEL}' in {NEW}) != ({before})"},
+            {"name": "changes-the-label", "expression": f"('{HELD_LABEL}' in {NEW_LABELS}) != ({before})"},
         ],
         "failure_policy": "Fail",
         "validations": [
@@ -151,8 +151,8 @@ def namespaces_policy() -> ValidatingAdmissionPolicySpecArgsDict:
         "validations": [
             {
                 "expression": (
-                    f"request.operation == 'UPDATE' && '{TEAM_LABEL}' in {OLD} "
-                    f"&& {changed(OLD, NEW)}.all(k, k == '{HELD_LABEL}') "
+                    f"request.operation == 'UPDATE' && '{TEAM_LABEL}' in {OLD_LABELS} "
+                    f"&& {changed(OLD_LABELS, NEW_LABELS)}.all(k, k == '{HELD_LABEL}') "
                     f"&& {changed(OLD_NOTES, NEW_NOTES)}.size() == 0 && {kept} && {conditions}"
                 ),
                 "message": CHANGES,

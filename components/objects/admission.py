@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     )
 
 
+OLD_LABELS, NEW_LABELS = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
+"""Labels (CEL) of an object before and after a request."""
+
+
 def refuse(
     name: str,
     spec: ValidatingAdmissionPolicySpecArgsDict,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, Resource, ResourceOptions
 
 from components.model.secrets.certificates import AUTOSCALER_USER
-from components.objects.admission import refuse
-from components.objects.node_labels import LIFTS, NEW, NEW_NOTES, OLD, OLD_NOTES, changed
+from components.objects.admission import NEW_LABELS, OLD_LABELS, refuse
+from components.objects.node_labels import LIFTS, NEW_NOTES, OLD_NOTES, changed
 from contract.annotations import SCALE_IN
 from contract.object_names import AUTOSCALER
 from contract.users import AUTOSCALER_ACCOUNT
@@ -70,7 +70,7 @@ def nodes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
         "variables": [
             {"name": "spec", "expression": f"{changed(old, new)}.filter(k, k != 'unschedulable')"},
             {"name": "notes", "expression": f"{changed(OLD_NOTES, NEW_NOTES)}.filter(k, k != '{SCALE_IN}')"},
-            {"name": "metadata", "expression": f"{changed(OLD, NEW)} + {metadata}"},
+            {"name": "metadata", "expression": f"{changed(OLD_LABELS, NEW_LABELS)} + {metadata}"},
             {"name": "refused", "expression": "variables.spec + variables.notes + variables.metadata"},
         ],
         "failure_policy": "Fail",

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap
 
-from components.objects.admission import mutate, refuse
+from components.objects.admission import NEW_LABELS, OLD_LABELS, mutate, refuse
 from components.objects.object_metadata import meta
 from contract.labels import (
     GPU_LABEL,
@@ -67,8 +67,7 @@ COMPARED = (
 
 REFUSAL = "a node may not change these labels of its own"
 FROM_A_NODE = f"'{NODES_GROUP}' in request.userInfo.?groups.orValue([])"
-OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
-CHANGES: MatchConditionArgsDict = {"name": "changes-labels", "expression": f"{OLD} != {NEW}"}
+CHANGES: MatchConditionArgsDict = {"name": "changes-labels", "expression": f"{OLD_LABELS} != {NEW_LABELS}"}
 """Condition of two policies. Most updates of Nodes change no label."""
 OLD_NOTES, NEW_NOTES = (f"{side}.metadata.?annotations.orValue({{}})" for side in ("oldObject", "object"))
 LIFTS = "(oldObject.spec.?unschedulable.orValue(false) && !object.spec.?unschedulable.orValue(false))"
@@ -186,7 +185,7 @@ def _from_a_node() -> MatchConditionArgsDict:
 
 def _labels() -> list[VariableArgsDict]:
     return [
-        {"name": "old", "expression": OLD},
-        {"name": "new", "expression": NEW},
+        {"name": "old", "expression": OLD_LABELS},
+        {"name": "new", "expression": NEW_LABELS},
         {"name": "changed", "expression": changed("variables.old", "variables.new")},
     ]

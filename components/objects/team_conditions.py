@@ -40,20 +40,7 @@ TEMPLATES = (
     ("", "replicationcontrollers"),
 )
 """Kinds that make pods from a template that may be changed: API group and resource."""
-JOB_FIELDS = (
-    "suspend",
-    "parallelism",
-    "completions",
-    "activeDeadlineSeconds",
-    "backoffLimit",
-    "maxFailedIndexes",
-    "ttlSecondsAfterFinished",
-)
-"""Fields of a running Job that people may change; its numbers of pods only downwards."""
-SET_FIELDS = ("suspend", "ttlSecondsAfterFinished")
-"""Fields of a running JobSet that people may change."""
 TEAMS: LabelSelectorArgsDict = {"match_expressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
-OLD, NEW = "oldObject.metadata.?labels.orValue({})", "object.metadata.?labels.orValue({})"
 CREATED = "request.operation == 'CREATE'"
 
 
@@ -132,25 +119,6 @@ def templates_of(side: str) -> str:
     roles = f"{side}.spec.?replicatedJobs.orValue([])"
     jobs = f"{roles}.map(r, {pods.format('r')}) + {roles}.map(r, {pods.format('r.template.spec')})"
     return f"([{pods.format(f'{side}.spec')}] + {jobs})"
-
-
-def frozen() -> str:
-    """Return the condition (CEL) that a change leaves a running Job or JobSet as it was, or smaller."""
-    is_set = "request.resource.resource == 'jobsets'"
-    fields = f"({is_set} ? {list(SET_FIELDS)} : {list(JOB_FIELDS)})"
-    kept = (
-        f"object.spec.all(k, k in {fields} || k in oldObject.spec && object.spec[k] == oldObject.spec[k])"
-        f" && oldObject.spec.all(k, k in {fields} || k in object.spec)"
-    )
-    return f"{kept} && {smaller('object.spec', 'oldObject.spec')}"
-
-
-def smaller(new: str, old: str) -> str:
-    """Return the condition (CEL) that a Job of a changed spec has no more pods than before."""
-    return " && ".join(
-        f"({old}.?{field} == {new}.?{field} || {new}.?{field}.orValue({none}) <= {old}.?{field}.orValue({none}))"
-        for field, none in (("parallelism", 1), ("completions", 2147483647))
-    )
 
 
 def by_trusted() -> str:

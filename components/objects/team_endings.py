@@ -6,17 +6,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from components.objects.team_conditions import CREATED, MAKERS, TEMPLATES, by, jobs, kind, refusing
+from contract.grace_periods import TEAM_GRACE_S
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
 
-MOST_GRACE_S = 600
-"""Longest time that a team's pod may take to end, seconds. Kueue frees the pod's quota as soon as the pod is told to
-end, but the node becomes free only when the pod has ended."""
 ENDS, ASKED = "longhaul-team-ends", "longhaul-team-deletions"
 """Names of two policies for the time that pods take to end: the time that pods declare, and the time that a deletion
 requests."""
-LATE = f"pods of a team end within {MOST_GRACE_S} s: terminationGracePeriodSeconds is at most that"
+LATE = f"pods of a team end within {TEAM_GRACE_S} s: terminationGracePeriodSeconds is at most that"
 
 
 def ends_policy() -> ValidatingAdmissionPolicySpecArgsDict:
@@ -30,7 +28,7 @@ def ends_policy() -> ValidatingAdmissionPolicySpecArgsDict:
         template.format("object.spec"),
         template.format("object.spec.?jobTemplate.?spec"),
     ]
-    every = f"([{', '.join(graces)}] + {roles}).all(s, s <= {MOST_GRACE_S})"
+    every = f"([{', '.join(graces)}] + {roles}).all(s, s <= {TEAM_GRACE_S})"
     kept = " && ".join(f"{expression} == {expression.replace('object', 'oldObject')}" for expression in graces)
     same = f"!({CREATED}) && {kept}"
     made = f"request.resource.resource == 'pods' && {by(*MAKERS)}"
@@ -44,5 +42,5 @@ def deletions_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     options = f"({CREATED} ? object.?deleteOptions : request.?options)"
     return refusing(
         [*kind("", "pods", "DELETE"), *kind("", "pods/eviction", "CREATE")],
-        {f"{options}.?gracePeriodSeconds.orValue(0) <= {MOST_GRACE_S}": LATE},
+        {f"{options}.?gracePeriodSeconds.orValue(0) <= {TEAM_GRACE_S}": LATE},
     )

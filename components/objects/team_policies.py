@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 
 from components.model.teams.queues import JOBSET, KUEUE
-from components.objects.admission import mutate, refuse
+from components.objects.admission import NEW_LABELS, OLD_LABELS, mutate, refuse
 from components.objects.team_conditions import (
     CREATED,
     JOBS,
     KUEUES,
-    NEW,
-    OLD,
     PART,
     PRIORITY,
     QUEUE,
@@ -30,7 +28,6 @@ from components.objects.team_conditions import (
     TEMPLATES,
     by,
     by_trusted,
-    frozen,
     jobs,
     keys,
     kind,
@@ -65,6 +62,18 @@ PEOPLE_KEYS = (QUEUE, PRIORITY, f"{KUEUES}max-exec-time-seconds")
 """Kueue's labels that people may write on jobs and pods. All other labels and annotations are Kueue's own."""
 MANAGED, ROLE_HASH = f"{KUEUES}managed", f"{KUEUES}role-hash"
 """Label and annotation that Kueue's webhook adds to a new pod before a policy sees it."""
+JOB_FIELDS = (
+    "suspend",
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "maxFailedIndexes",
+    "ttlSecondsAfterFinished",
+)
+"""Fields of a running Job that people may change; its numbers of pods only downwards."""
+SET_FIELDS = ("suspend", "ttlSecondsAfterFinished")
+"""Fields of a running JobSet that people may change."""
 POD_FINALIZERS = ("batch.kubernetes.io/job-tracking", MANAGED)
 """Finalizers by which the controller of Jobs, and Kueue, count pods."""
 
@@ -115,7 +124,7 @@ def names_policy() -> MutatingAdmissionPolicySpecArgsDict:
     none = "JSONPatch{op: 'add', path: '/metadata/labels', value: {}}"
     wanted = f"{{'{QUEUE}': '{LOCAL}', '{PRIORITY}': {team_name()}}}"
     added = "JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey(k), value: variables.wanted[k]}"
-    missing = f"variables.wanted.map(k, k).filter(k, !(k in {NEW})).map(k, {added})"
+    missing = f"variables.wanted.map(k, k).filter(k, !(k in {NEW_LABELS})).map(k, {added})"
     return {
         "match_constraints": {"resource_rules": queued("CREATE"), "namespace_selector": TEAMS},
         "match_conditions": [not_of(KUEUE.user, JOBSET.user), not_a_jobs_pod()],
@@ -135,7 +144,8 @@ def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that refuses other teams' queues and priorities, and labels that name an existing workload."""
     right = {QUEUE: f"'{LOCAL}'", PRIORITY: team_name()}
     kept = " && ".join(
-        f"({NEW}[?'{key}'].orValue('') == {value} || !({CREATED}) && {NEW}[?'{key}'] == {OLD}[?'{key}'])"
+        f"({NEW_LABELS}[?'{key}'].orValue('') == {value}"
+        f" || !({CREATED}) && {NEW_LABELS}[?'{key}'] == {OLD_LABELS}[?'{key}'])"
         for key, value in right.items()
     )
     pods = "request.resource.resource == 'pods'"
@@ -171,7 +181,7 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
             condition: STARTED,
             f"({deleted}) && ({asked} || {before})": ORPHANED,
             f"!({updating}) || {by_trusted()} || !{part} || object.spec == oldObject.spec": MADE,
-            f"!({updating}) || {by_trusted()} || {part} || !({runs}) || {frozen()}": FROZEN,
+            f"!({updating}) || {by_trusted()} || {part} || !({runs}) || {_frozen()}": FROZEN,
             f"{deleting} || {few_keys} || {updating} && {templates} == {templates_of('oldObject')}": NAMED,
         },
     )
@@ -207,4 +217,23 @@ def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     return refusing(
         [rule for path in TEMPLATES for rule in kind(*path, "CREATE", "UPDATE")],
         {f"{CREATED} ? {unowned()} : {by_trusted()} || {same_owners()}": OWNED},
+    )
+
+
+def _frozen() -> str:
+    """Return the condition (CEL) that a change leaves a running Job or JobSet as it was, or smaller."""
+    is_set = "request.resource.resource == 'jobsets'"
+    fields = f"({is_set} ? {list(SET_FIELDS)} : {list(JOB_FIELDS)})"
+    kept = (
+        f"object.spec.all(k, k in {fields} || k in oldObject.spec && object.spec[k] == oldObject.spec[k])"
+        f" && oldObject.spec.all(k, k in {fields} || k in object.spec)"
+    )
+    return f"{kept} && {_smaller('object.spec', 'oldObject.spec')}"
+
+
+def _smaller(new: str, old: str) -> str:
+    """Return the condition (CEL) that a Job of a changed spec has no more pods than before."""
+    return " && ".join(
+        f"({old}.?{field} == {new}.?{field} || {new}.?{field}.orValue({none}) <= {old}.?{field}.orValue({none}))"
+        for field, none in (("parallelism", 1), ("completions", 2147483647))
     )

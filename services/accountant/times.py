@@ -3,6 +3,8 @@ namespace is closed, :data:`CONFIRM_S` and at most one more look pass."""
 
 from __future__ import annotations
 
+from contract.grace_periods import TEAM_GRACE_S
+
 LOOK_S = 2.0
 """Time between two looks, seconds."""
 CONFIRM_S = 4.0
@@ -11,6 +13,6 @@ follow the API separately, so for moments a new pod's workload may not have been
 FINISHED_S = 60.0
 """Time that pods of a finished job have to be told to end, seconds: JobSet ends the remaining Jobs of a set that has
 finished."""
-PEAK_S = 600.0
+PEAK_S = float(TEAM_GRACE_S)
 """Time for which a team's former usage excuses its ending pods, seconds: the longest time that a pod of a team may take
-to end (``MOST_GRACE_S`` in components/objects/team_policies.py)."""
+to end."""

@@ -13,7 +13,7 @@ import pytest
 
 from components.model.teams.queues import JOBSET, KUEUE
 from components.objects.team_conditions import KUEUES
-from components.objects.team_endings import LATE, MOST_GRACE_S
+from components.objects.team_endings import LATE
 from components.objects.team_policies import (
     ANOTHER,
     GATE,
@@ -24,6 +24,7 @@ from components.objects.team_policies import (
     PAST_THE_QUEUE,
     STARTED,
 )
+from contract.grace_periods import TEAM_GRACE_S
 from longhaul.client.capacity.reader import CapacityReader
 from longhaul.client.capacity.text import to_plain, to_text
 from longhaul.client.cli import main
@@ -229,7 +230,7 @@ def test_what_a_job_made_ends_with_it(ada: Person) -> None:
 
 def test_pods_end_in_time(ada: Person, server: ApiServer) -> None:
     """Kueue gives their quota on at once, so that who ends slowly would have it twice."""
-    most, late = ({"terminationGracePeriodSeconds": MOST_GRACE_S + more} for more in (0, 1))
+    most, late = ({"terminationGracePeriodSeconds": TEAM_GRACE_S + more} for more in (0, 1))
 
     def templates(grace: dict[str, int]) -> Iterator[dict[str, Any]]:
         spec = {**JOB["spec"]["template"]["spec"], **grace}
@@ -265,12 +266,12 @@ def test_pods_end_in_time(ada: Person, server: ApiServer) -> None:
     # One that has no node ends at once, whatever is asked for.
     owner = ada.made(JOB, dry=False)["metadata"]["uid"]
     controller(server, "job").made(of_a_job(pod("held", nodeName="node", **most), owner), dry=False)
-    longer = f"--grace-period={MOST_GRACE_S + 1}"
+    longer = f"--grace-period={TEAM_GRACE_S + 1}"
     assert LATE in ada.kubectl("delete", "--namespace=vision", "pod/held", "--wait=false", longer)
     assert LATE in ada.kubectl("delete", "--namespace=vision", "pods", "--all", "--wait=false", longer)
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "held", "namespace": "vision"}}
     path = "/api/v1/namespaces/vision/pods/held/eviction"
-    for seconds, refused in ((MOST_GRACE_S + 1, True), (MOST_GRACE_S, False)):
+    for seconds, refused in ((TEAM_GRACE_S + 1, True), (TEAM_GRACE_S, False)):
         options = {"deleteOptions": {"gracePeriodSeconds": seconds, "dryRun": ["All"]}}
         said = ada.kubectl("create", "--raw", path, "--filename=-", stdin={**eviction, **options})
         assert (LATE in said) is refused, said
