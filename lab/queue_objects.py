@@ -105,7 +105,7 @@ def shallow(node: Object, left: int) -> Object:
     if _levels(node) <= left:
         return node
     if left < LEAST:
-        return ANYTHING
+        return {"type": "array", "items": ANYTHING} if node.get("type") == "array" else ANYTHING
     copy = dict(node)
     if "properties" in node:
         copy["properties"] = {

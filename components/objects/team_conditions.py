@@ -66,18 +66,11 @@ def team_name() -> str:
     return f"namespaceObject.metadata.labels['{TEAM_LABEL}']"
 
 
-def owner_condition(trusted: str) -> str:
-    """Return the condition (CEL) that a new object has no controller except a CronJob, or that ``trusted`` (CEL) is
-    true, and that an update does not change the owners."""
-    new = owners("object")
-    made = f"{trusted} || {new}.all(o, o.kind == 'CronJob' && o.apiVersion.startsWith('batch/'))"
-    return f"({CREATED} ? ({made}) : {by_trusted()} || {same_owners()})"
-
-
-def unowned() -> str:
-    """Return the condition (CEL) that an object names no job as its owner, unless Kubernetes' own controllers write the
-    object."""
-    return f"{by(*MAKERS)} || !{owners('object')}.exists(o, o.kind in {list(KNOWN)})"
+def owner_condition() -> str:
+    """Return the condition (CEL) that a new object names no job as its owner, unless Kubernetes' own controllers make
+    it, and that an update does not change the owners."""
+    unowned = f"{by(*MAKERS)} || !{owners('object')}.exists(o, o.kind in {list(KNOWN)})"
+    return f"({CREATED} ? ({unowned}) : {by_trusted()} || {same_owners()})"
 
 
 def same_owners() -> str:

@@ -20,6 +20,7 @@ from components.objects.admission import NEW_LABELS, OLD_LABELS, mutate, refuse
 from components.objects.team_conditions import (
     CREATED,
     JOBS,
+    KNOWN,
     KUEUES,
     PART,
     PRIORITY,
@@ -38,11 +39,9 @@ from components.objects.team_conditions import (
     owners,
     queued,
     refusing,
-    same_owners,
     team_name,
     templates_of,
     unchanged,
-    unowned,
 )
 from components.objects.team_endings import ASKED, ENDS, deletions_policy, ends_policy
 
@@ -77,6 +76,9 @@ SET_FIELDS = ("suspend", "ttlSecondsAfterFinished")
 POD_FINALIZERS = ("batch.kubernetes.io/job-tracking", MANAGED)
 """Finalizers by which the controller of Jobs, and Kueue, count pods."""
 
+CONTROLLERS_DOMAINS = ("batch.kubernetes.io", "jobset.sigs.k8s.io")
+"""Domains of the annotations that the controllers of Jobs and JobSets write on parts of a job."""
+
 NAMES, KEPT = "longhaul-team-queues", "longhaul-teams"
 """Names of two policies: one writes queue and priority, the other keeps them."""
 STARTS, PODS, OWNERS = "longhaul-team-jobs", "longhaul-team-pods", "longhaul-team-owners"
@@ -87,8 +89,11 @@ NAMED = (
     f"labels and annotations {KUEUES}* are Kueue's, except {', '.join(key.removeprefix(KUEUES) for key in PEOPLE_KEYS)}"
 )
 STARTED = "a team's jobs are made suspended, and started by Kueue alone"
-ORPHANED = "pods of a team end with their job: delete it without --cascade=orphan"
-OWNED = "who owns jobs and pods of a team is for Kubernetes' controllers to say; a Job may be a CronJob's"
+ORPHANED = "pods of a team end with their job: delete it with propagationPolicy Background, as kubectl does"
+PINNED = (
+    "people add no finalizers to a team's jobs: Kueue frees the quota of a job that is deleted, while its pods run on"
+)
+OWNED = "nothing of a team that people make is a part of a Job, a JobSet or a Pod, and owners do not change"
 PAST_THE_QUEUE = (
     "pods of a team start through its queue, as parts of a Job or a JobSet, or as pods that Kueue holds back"
 )
@@ -164,12 +169,17 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     # Kueue's webhook has suspended the job by now, unless it took the job for a part of another.
     condition = f"request.operation == 'DELETE' || {suspended} || !({CREATED}) && !{was}"
     policy, orphans = "request.?options.?propagationPolicy.orValue('')", "request.?options.?orphanDependents"
-    deleted = f"request.operation != 'DELETE' || {policy} != 'Orphan' && !{orphans}.orValue(false)"
-    finalizer = "'orphan' in {}.metadata.?finalizers.orValue([])"
-    asked = f"request.operation == 'DELETE' || !({finalizer.format('object')})"
-    before = f"request.operation == 'UPDATE' && {finalizer.format('oldObject')}"
+    # A Job whose deletion names no policy leaves its pods, a JobSet does not.
+    named = f"{policy} in ['Background', 'Foreground'] || {orphans} == optional.of(false)"
+    unsaid = f"request.resource.resource == 'jobsets' && {policy} == '' && !{orphans}.orValue(false)"
+    deleted = f"request.operation != 'DELETE' || {named} || {unsaid}"
+    finalizers = "{}.metadata.?finalizers.orValue([])"
+    before = f"({CREATED} ? [] : {finalizers.format('oldObject')})"
+    pinned = f"request.operation != 'DELETE' && !{finalizers.format('object')}.all(f, f in {before})"
     deleting, updating = "request.operation == 'DELETE'", "request.operation == 'UPDATE'"
-    part = f"{owners('oldObject')}.exists(o, o.kind != 'CronJob')"
+    part = f"{owners('oldObject')}.exists(o, o.kind in {list(KNOWN)})"
+    # JobSet finds its Jobs, and counts those that succeeded, by labels.
+    kept = f"object.spec == oldObject.spec && {_same_labels()}"
     runs = f"!{suspended} && !{was}"
     templates = templates_of("object")
     few = f"{only('m.?labels.orValue({})', list(PEOPLE_KEYS[:2]))} && {only('m.?annotations.orValue({})', [])}"
@@ -177,10 +187,11 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     return refusing(
         jobs("CREATE", "UPDATE", "DELETE"),
         {
-            f"{deleting} || {owner_condition('false')}": OWNED,
+            f"{deleting} || {owner_condition()}": OWNED,
             condition: STARTED,
-            f"({deleted}) && ({asked} || {before})": ORPHANED,
-            f"!({updating}) || {by_trusted()} || !{part} || object.spec == oldObject.spec": MADE,
+            f"{by_trusted()} || {deleted}": ORPHANED,
+            f"{by_trusted()} || !({pinned})": PINNED,
+            f"!({updating}) || {by_trusted()} || !{part} || {kept}": MADE,
             f"!({updating}) || {by_trusted()} || {part} || !({runs}) || {_frozen()}": FROZEN,
             f"{deleting} || {few_keys} || {updating} && {templates} == {templates_of('oldObject')}": NAMED,
         },
@@ -198,15 +209,13 @@ def pods_policy() -> ValidatingAdmissionPolicySpecArgsDict:
         f"{finalizers.format('object', name)} == {finalizers.format('oldObject', name)}" for name in POD_FINALIZERS
     )
     of_a_job = f"{owners('oldObject')}.exists(o, o.kind == 'Job')"
-    labels = f"{keys('object', 'labels')} == {keys('oldObject', 'labels')}"
-    indexed = unchanged("annotations", (), prefix="batch.kubernetes.io/")
     return refusing(
         kind("", "pods", "CREATE", "UPDATE"),
         {
-            f"{CREATED} ? {unowned()} : {by_trusted()} || {same_owners()}": OWNED,
+            owner_condition(): OWNED,
             f"!({CREATED}) || {by(JOBS)} || {gated}": PAST_THE_QUEUE,
             f"{CREATED} || {kept}": LIFTED,
-            f"{CREATED} || {by_trusted()} || {counted} && (!{of_a_job} || {labels} && {indexed})": MADE,
+            f"{CREATED} || {by_trusted()} || {counted} && (!{of_a_job} || {_same_labels()})": MADE,
         },
     )
 
@@ -216,7 +225,7 @@ def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     for as long as that job runs. Owners do not change."""
     return refusing(
         [rule for path in TEMPLATES for rule in kind(*path, "CREATE", "UPDATE")],
-        {f"{CREATED} ? {unowned()} : {by_trusted()} || {same_owners()}": OWNED},
+        {owner_condition(): OWNED},
     )
 
 
@@ -237,3 +246,9 @@ def _smaller(new: str, old: str) -> str:
         f"({old}.?{field} == {new}.?{field} || {new}.?{field}.orValue({none}) <= {old}.?{field}.orValue({none}))"
         for field, none in (("parallelism", 1), ("completions", 2147483647))
     )
+
+
+def _same_labels() -> str:
+    """Return the condition (CEL) that a part of a job keeps its labels, and the annotations of its controllers."""
+    noted = " && ".join(unchanged("annotations", (), prefix=f"{domain}/") for domain in CONTROLLERS_DOMAINS)
+    return f"{keys('object', 'labels')} == {keys('oldObject', 'labels')} && {noted}"

@@ -28,8 +28,7 @@ from being removed."""
 
 def sizes_policy() -> MutatingAdmissionPolicySpecArgsDict:
     """Return the policy that writes each container's requests of cores and memory into Jobs and JobSets: the limit
-    where there is no request, and :data:`REQUESTS` where there is neither. Templates that have resources as a whole are
-    left as they are."""
+    where there is no request, and :data:`REQUESTS` where there is neither, nor a size of the pod as a whole."""
     job = _of_pod("object.spec.template.spec", "'/spec/template/spec'")
     path = "'/spec/replicatedJobs/' + string(i) + '/template/spec/template/spec'"
     roles = (
@@ -53,22 +52,26 @@ def _of_pod(spec: str, path: str) -> str:
     """Return the patches (CEL) of all containers of a pod; ``path`` (CEL) is the path of its specification."""
     lists = []
     for field in ("containers", "initContainers"):
-        patches = _of_container(f"{path} + '/{field}/' + string(n)")
+        patches = _of_container(spec, f"{path} + '/{field}/' + string(n)")
         lists.append(f"{spec}.?{field}.orValue([]).transformList(n, c, {patches})")
-    return f"(has({spec}.resources) ? [] : ({' + '.join(lists)}).flatten())"
+    return f"({' + '.join(lists)}).flatten()"
 
 
-def _of_container(path: str) -> str:
-    """Return the patches (CEL) of the container ``c`` at ``path`` (CEL)."""
+def _of_container(spec: str, path: str) -> str:
+    """Return the patches (CEL) of the container ``c`` at ``path`` (CEL), of the pod ``spec`` (CEL)."""
     requests, limits = "c.?resources.?requests", "c.?resources.?limits"
-    added = [
+    whole = f"{spec}.?resources"
+    patches = [
         f"(has(c.resources) ? [] : [{_add(path, '/resources', '{}')}])",
         f"({requests}.hasValue() ? [] : [{_add(path, '/resources/requests', '{}')}])",
     ]
     for name, value in REQUESTS.items():
+        # What the pod says of a resource as a whole, its containers need not say.
+        said = f"({whole}.?requests[?'{name}'].hasValue() || {whole}.?limits[?'{name}'].hasValue())"
         patch = _add(path, f"/resources/requests/{name}", f"{limits}[?'{name}'].orValue('{value}')")
-        added.append(f"('{name}' in {requests}.orValue({{}}) ? [] : [{patch}])")
-    return f"({' + '.join(added)})"
+        known = f"'{name}' in {requests}.orValue({{}}) || {said} && !{limits}[?'{name}'].hasValue()"
+        patches.append(f"({known} ? [] : [{patch}])")
+    return f"({' + '.join(patches)})"
 
 
 def _add(path: str, below: str, value: str) -> str:

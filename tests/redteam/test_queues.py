@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.objects.team_policies import FROZEN, MADE, NAMED, OWNED
+from components.objects.team_policies import FROZEN, MADE, NAMED, ORPHANED, OWNED, PINNED
 from tests.redteam.team_cluster import CORES, GPUS, TEAM, TeamCluster
 from tests.support.api_server import eventually
 from tests.support.queues import jobset
@@ -152,6 +152,38 @@ def test_what_a_deployment_owns_stays_its_own(cluster: TeamCluster, ada: Person)
     cluster.admin.patch(f"/api/v1/namespaces/{TEAM}/{one.replace('pod/', 'pods/')}", {"metadata": {"finalizers": None}})
 
 
+def test_no_deletion_leaves_pods_without_their_job(cluster: TeamCluster, ada: Person) -> None:
+    """A Job's pods stay where its deletion names no policy, which kubectl always does."""
+    ada.made(job(gpus=1), dry=False)
+    ada.made(jobset("js", {"w": 1}, pod("a", gpus=1)["spec"], where=TEAM), dry=False)
+    admitted(cluster)
+    jobs = f"/apis/batch/v1/namespaces/{TEAM}/jobs"
+    for path in (f"{jobs}/train", f"{jobs}/js-w-0", jobs):
+        assert ORPHANED in ada.kubectl("delete", f"--raw={path}"), path
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "orphanDependents": True}
+    assert ORPHANED in ada.kubectl("delete", f"--raw={jobs}/train", "--filename=-", stdin=options)
+    for what in ("job/train", "job/js-w-0", "jobset/js"):
+        assert PINNED in patch(ada, what, {"metadata": {"finalizers": ["example.com/pin"]}}), what
+    pinned = job("pinned")
+    pinned["metadata"]["finalizers"] = ["example.com/pin"]
+    assert PINNED in ada.makes(pinned)
+    for words in (("job/train",), ("jobset/js", "--cascade=foreground", "--wait=false")):
+        assert "deleted" in ada.kubectl("delete", f"--namespace={TEAM}", *words)
+    eventually(lambda: cluster.free_pods() == [], what="their pods end with them")
+
+
+def test_a_part_of_a_jobset_stays_the_part_that_it_is(cluster: TeamCluster, ada: Person) -> None:
+    """JobSet counts the parts that succeeded by their labels, and Kueue gives back what these had; a label that it does
+    not understand stops it."""
+    ada.made(jobset("js", {"a": 1, "w": 1}, pod("a", gpus=1)["spec"], where=TEAM), dry=False)
+    admitted(cluster)
+    for label in ("jobset.sigs.k8s.io/replicatedjob-name=w", "jobset.sigs.k8s.io/restart-attempt=x", "own=label"):
+        assert MADE in ada.kubectl("label", f"--namespace={TEAM}", "--overwrite", "job/js-a-0", label), label
+    note = "jobset.sigs.k8s.io/restart-attempt=x"
+    annotated = ada.kubectl("annotate", f"--namespace={TEAM}", "--overwrite", "job/js-a-0", note)
+    assert MADE in annotated
+
+
 def test_a_pod_of_a_job_stays_with_it(cluster: TeamCluster, ada: Person) -> None:
     """The Job's controller would make another pod for one that it has lost."""
     ada.made(job(pods=2, gpus=1), dry=False)
@@ -196,13 +228,47 @@ def test_limits_count_where_nothing_is_requested(cluster: TeamCluster, ada: Pers
     ada.made(job("large", **large), dry=False)
     roles = jobset("roles", {"a": 1, "b": 1}, {**job(**large)["spec"]["template"]["spec"]}, where=TEAM)
     ada.made(roles, dry=False)
-    eventually(lambda: cluster.waiting() == ["job-large", "jobset-roles"], what="they wait for the cores")
+    whole = job("whole", **large)
+    whole["spec"]["template"]["spec"]["resources"] = {}
+    ada.made(whole, dry=False)
+    waiting = ["job-large", "job-whole", "jobset-roles"]
+    eventually(lambda: cluster.waiting() == waiting, what="they wait for the cores")
     (container,) = cluster.free_pods()[0]["spec"]["containers"]
     assert container["resources"]["requests"] == {"cpu": "2", "memory": "1Gi"}
 
 
 def test_a_pod_picks_no_node_past_the_queue(ada: Person) -> None:
     assert "schedulingGates" in ada.makes(pod("picked", nodeName="n1"))
+
+
+def test_a_jobset_as_people_write_it_is_admitted(cluster: TeamCluster, ada: Person) -> None:
+    spec = pod("a", gpus=1)["spec"]
+    (container,) = spec["containers"]
+    container |= {"env": [{"name": "A", "value": "b"}], "envFrom": [{"configMapRef": {"name": "c", "optional": True}}]}
+    spec["affinity"] = {
+        "podAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "weight": 1,
+                    "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {}}},
+                }
+            ]
+        }
+    }
+    ada.made(jobset("first", {"w": 2}, spec, where=TEAM), dry=False)
+    admitted(cluster)
+    waits = jobset("waits", {"w": 2}, spec, where=TEAM)
+    words = ("apply", "--server-side", f"--namespace={TEAM}", "--filename=-")
+    for _ in range(2):
+        assert "serverside-applied" in ada.kubectl(*words, stdin=waits)
+
+
+def test_a_job_of_another_owner_waits_as_any(cluster: TeamCluster, ada: Person) -> None:
+    """Such as a workflow's, which ends with it."""
+    owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": "w", "uid": "none", "controller": True}
+    made = job(gpus=100)
+    made["metadata"]["ownerReferences"] = [owner]
+    assert ada.made(made)["spec"]["suspend"]
 
 
 def test_whoever_applies_the_same_again_changes_nothing(cluster: TeamCluster, ada: Person) -> None:

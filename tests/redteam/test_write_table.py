@@ -28,6 +28,7 @@ OWNERLESS = {"metadata": {"ownerReferences": None}}
 CHANGES = [
     OWNERLESS,
     {"metadata": {"finalizers": None}},
+    {"metadata": {"finalizers": ["example.com/attack"]}},
     {"metadata": {"labels": None}},
     {"metadata": {"annotations": None}},
     *(
@@ -39,6 +40,8 @@ CHANGES = [
             "kueue.x-k8s.io/multikueue-origin",
             "batch.kubernetes.io/controller-uid",
             "jobset.sigs.k8s.io/jobset-name",
+            "jobset.sigs.k8s.io/replicatedjob-name",
+            "jobset.sigs.k8s.io/restart-attempt",
         )
     ),
     {"spec": {"parallelism": 1000, "completions": 1000}},

@@ -115,7 +115,12 @@ def _answers(
     api: Api, kind: Kind, schemas: Schemas, namespace: str, changes: list[dict[str, Any]]
 ) -> Iterator[tuple[str, int]]:
     path = kind.path(namespace)
-    yield f"delete {kind.label}", _status(lambda: api.send("DELETE", path, query=DRY))
+    for policy in ("", "Background", "Foreground", "Orphan"):
+        query = DRY | ({"propagationPolicy": policy} if policy else {})
+        yield (
+            f"delete {kind.label} {policy}".rstrip(),
+            _status(lambda query=query: api.send("DELETE", path, query=query)),
+        )
     for subresource in ("", *kind.subresources):
         to, what = kind.path(namespace, subresource), f"patch {kind.label}{subresource and f'/{subresource}'}"
         allowed = _status(lambda to=to: _patch(api, to, {}))

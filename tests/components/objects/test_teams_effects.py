@@ -22,6 +22,7 @@ from components.objects.team_policies import (
     ORPHANED,
     OWNED,
     PAST_THE_QUEUE,
+    PINNED,
     STARTED,
 )
 from contract.grace_periods import TEAM_GRACE_S
@@ -219,12 +220,12 @@ def test_kueue_alone_starts_jobs(ada: Person, server: ApiServer) -> None:
 
 def test_what_a_job_made_ends_with_it(ada: Person) -> None:
     orphans = {**JOB["metadata"], "finalizers": ["orphan"]}
-    assert ORPHANED in ada.makes({**JOB, "metadata": orphans})
+    assert PINNED in ada.makes({**JOB, "metadata": orphans})
     for kind, plural in ((JOB, "job/train"), (ROLES, "jobset/roles")):
         assert ada.made(kind, dry=False)["kind"] == kind["kind"]
         assert ORPHANED in ada.kubectl("delete", "--namespace=vision", plural, "--cascade=orphan")
         patch = ("--type=merge", "--patch", '{"metadata":{"finalizers":["orphan"]}}')
-        assert ORPHANED in ada.kubectl("patch", "--namespace=vision", plural, *patch)
+        assert PINNED in ada.kubectl("patch", "--namespace=vision", plural, *patch)
         assert "deleted" in ada.kubectl("delete", "--namespace=vision", plural)
 
 
