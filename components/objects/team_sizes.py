@@ -67,9 +67,9 @@ def _of_container(spec: str, path: str) -> str:
     ]
     for name, value in REQUESTS.items():
         # What the pod says of a resource as a whole, its containers need not say.
-        said = f"({whole}.?requests[?'{name}'].hasValue() || {whole}.?limits[?'{name}'].hasValue())"
+        sized = f"({whole}.?requests[?'{name}'].hasValue() || {whole}.?limits[?'{name}'].hasValue())"
         patch = _add(path, f"/resources/requests/{name}", f"{limits}[?'{name}'].orValue('{value}')")
-        known = f"'{name}' in {requests}.orValue({{}}) || {said} && !{limits}[?'{name}'].hasValue()"
+        known = f"'{name}' in {requests}.orValue({{}}) || {sized} && !{limits}[?'{name}'].hasValue()"
         patches.append(f"({known} ? [] : [{patch}])")
     return f"({' + '.join(patches)})"
 
