@@ -43,6 +43,20 @@ GROUPS = frozenset(
 """API groups in which the managers need rights: the groups of the frameworks in :data:`FRAMEWORKS`, and of the objects
 that the managers read. Webhook configurations and definitions, into which the managers would write certificates, and
 the settings of Kueue's own API server are left out."""
+OWNERS = frozenset(
+    (
+        "kubeflow.org",
+        "leaderworkerset.x-k8s.io",
+        "ray.io",
+        "sparkoperator.k8s.io",
+        "trainer.kubeflow.org",
+        "workload.codeflare.dev",
+    )
+)
+"""API groups of kinds that Kueue knows and that are no frameworks here. Kueue reads the owners of each new pod and Job,
+and lets nobody make one whose owner it may not read (its pkg/controller/jobframework,
+``FindAncestorJobManagedByKueue``)."""
+READ = ("get", "list", "watch")
 SCHEMA = "openAPIV3Schema"
 OBJECT, LIST = 3, 2
 """Number of messages in an object and in a list (google.protobuf: Struct, its entry, Value; ListValue, Value)."""
@@ -81,8 +95,8 @@ def chosen(objects: Iterable[Object]) -> Object:
             rule
             for role in _of(listed, "ClusterRole")
             if role["metadata"]["name"] == "manager-role"
-            for rule in role["rules"]
-            if set(rule["apiGroups"]) <= GROUPS
+            for full in role["rules"]
+            for rule in _rights(full)
         ],
         "mutating": list(_webhooks(listed, "MutatingWebhookConfiguration")),
         "validating": list(_webhooks(listed, "ValidatingWebhookConfiguration")),
@@ -137,6 +151,15 @@ def _undescribed(value: Any) -> Any:
             key: _undescribed(item) for key, item in value.items() if key != "description" or not isinstance(item, str)
         }
     return value
+
+
+def _rights(rule: Object) -> Iterator[Object]:
+    """Yield what a manager needs of a rule: all of it, only reading, or nothing."""
+    groups, resources = set(rule["apiGroups"]), [name for name in rule["resources"] if "/" not in name]
+    if groups <= GROUPS:
+        yield rule
+    elif groups <= OWNERS and resources:
+        yield {**rule, "resources": resources, "verbs": [verb for verb in rule["verbs"] if verb in READ]}
 
 
 def _webhooks(objects: Iterable[Object], kind: str) -> Iterator[Object]:

@@ -271,6 +271,28 @@ def test_a_job_of_another_owner_waits_as_any(cluster: TeamCluster, ada: Person) 
     assert ada.made(made)["spec"]["suspend"]
 
 
+def test_pods_of_an_operator_are_admitted_one_by_one(cluster: TeamCluster, ada: Person) -> None:
+    """Kueue reads an owner of a kind that it knows, though its framework is off."""
+    names = {"kind": "RayCluster", "plural": "rayclusters", "singular": "raycluster"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "ray.io", "names": names, "scope": "Namespaced", "versions": [version]}
+    metadata = {"name": "rayclusters.ray.io"}
+    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    cluster.server.define({**kind, "metadata": metadata, "spec": spec})
+    try:
+        path = f"/apis/ray.io/v1/namespaces/{TEAM}/rayclusters"
+        head = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "ray"}}
+        uid = cluster.admin.post(path, head)["metadata"]["uid"]
+        owner = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "ray", "uid": uid, "controller": True}
+        for made in (job(gpus=1), pod("worker", gpus=1)):
+            made["metadata"]["ownerReferences"] = [owner]
+            ada.made(made, dry=False)
+        admitted(cluster)
+    finally:
+        cluster.server.kubectl("delete", "customresourcedefinition", metadata["name"])
+
+
 def test_whoever_applies_the_same_again_changes_nothing(cluster: TeamCluster, ada: Person) -> None:
     kinds = [job(), many("Deployment"), many("StatefulSet")]
     for words in (("apply",), ("apply", "--server-side", "--force-conflicts")):
