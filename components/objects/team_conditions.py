@@ -88,9 +88,9 @@ def keys(side: str, part: str) -> str:
     return f"{side}.metadata.?{part}.orValue({{}})"
 
 
-def unchanged(part: str, changeable: Sequence[str] = (QUEUE, PRIORITY), *, prefix: str = KUEUES) -> str:
-    """Return the condition (CEL) that labels or annotations of Kueue, or of ``prefix``, are unchanged, except those
-    that another policy keeps (`KEPT`)."""
+def unchanged(part: str, changeable: Sequence[str], *, prefix: str = KUEUES) -> str:
+    """Return the condition (CEL) that labels or annotations of Kueue, or of ``prefix``, are unchanged, except
+    those that are ``changeable``."""
     new, old = keys("object", part), keys("oldObject", part)
     others = f"!({has_prefix(prefix)}) || k in {list(changeable)}"
     return f"{new}.all(k, {others} || {old}[?k] == {new}[?k]) && {old}.all(k, {others} || k in {new})"

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
 LOCAL = "default"
 """Name of each team's LocalQueue, which Kueue uses for jobs that name none."""
-
-
 GATE = f"{KUEUES}admission"
 """Scheduling gate that Kueue's webhook adds to a pod that no Job makes, until the pod is admitted."""
 PEOPLE_KEYS = (QUEUE, PRIORITY, f"{KUEUES}max-exec-time-seconds")
@@ -75,7 +73,6 @@ SET_FIELDS = ("suspend", "ttlSecondsAfterFinished")
 """Fields of a running JobSet that people may change."""
 POD_FINALIZERS = ("batch.kubernetes.io/job-tracking", MANAGED)
 """Finalizers by which the controller of Jobs, and Kueue, count pods."""
-
 CONTROLLERS_DOMAINS = ("batch.kubernetes.io", "jobset.sigs.k8s.io")
 """Domains of the annotations that the controllers of Jobs and JobSets write on parts of a job."""
 
@@ -146,7 +143,7 @@ def names_policy() -> MutatingAdmissionPolicySpecArgsDict:
 
 
 def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that refuses other teams' queues and priorities, and labels that name an existing workload."""
+    """Return the policy that refuses other teams' queues and priorities, and Kueue's own labels and annotations."""
     right = {QUEUE: f"'{LOCAL}'", PRIORITY: team_name()}
     kept = " && ".join(
         f"({NEW_LABELS}[?'{key}'].orValue('') == {value}"
@@ -163,20 +160,19 @@ def kept_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 
 
 def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
-    """Return the policy that keeps Jobs and JobSets suspended until Kueue admits them, and refuses changes of their
-    owners and deletions that orphan their pods."""
+    """Return the policy that keeps Jobs and JobSets suspended until Kueue admits them, and then as they were admitted,
+    and refuses deletions and finalizers that leave their pods."""
+    deleting, updating = "request.operation == 'DELETE'", "request.operation == 'UPDATE'"
     suspended, was = (f"{side}.spec.?suspend.orValue(false)" for side in ("object", "oldObject"))
     # Kueue's webhook has suspended the job by now, unless it took the job for a part of another.
-    condition = f"request.operation == 'DELETE' || {suspended} || !({CREATED}) && !{was}"
+    condition = f"{deleting} || {suspended} || !({CREATED}) && !{was}"
     policy, orphans = "request.?options.?propagationPolicy.orValue('')", "request.?options.?orphanDependents"
     # A Job whose deletion names no policy leaves its pods, a JobSet does not.
     named = f"{policy} in ['Background', 'Foreground'] || {orphans} == optional.of(false)"
     unsaid = f"request.resource.resource == 'jobsets' && {policy} == '' && !{orphans}.orValue(false)"
-    deleted = f"request.operation != 'DELETE' || {named} || {unsaid}"
     finalizers = "{}.metadata.?finalizers.orValue([])"
     before = f"({CREATED} ? [] : {finalizers.format('oldObject')})"
     pinned = f"request.operation != 'DELETE' && !{finalizers.format('object')}.all(f, f in {before})"
-    deleting, updating = "request.operation == 'DELETE'", "request.operation == 'UPDATE'"
     part = f"{owners('oldObject')}.exists(o, o.kind in {list(KNOWN)})"
     # JobSet finds its Jobs, and counts those that succeeded, by labels.
     kept = f"object.spec == oldObject.spec && {_same_labels()}"
@@ -189,7 +185,7 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
         {
             f"{deleting} || {owner_condition()}": OWNED,
             condition: STARTED,
-            f"{by_trusted()} || {deleted}": ORPHANED,
+            f"{by_trusted()} || request.operation != 'DELETE' || {named} || {unsaid}": ORPHANED,
             f"{by_trusted()} || !({pinned})": PINNED,
             f"!({updating}) || {by_trusted()} || !{part} || {kept}": MADE,
             f"!({updating}) || {by_trusted()} || {part} || !({runs}) || {_frozen()}": FROZEN,
@@ -237,15 +233,12 @@ def _frozen() -> str:
         f"object.spec.all(k, k in {fields} || k in oldObject.spec && object.spec[k] == oldObject.spec[k])"
         f" && oldObject.spec.all(k, k in {fields} || k in object.spec)"
     )
-    return f"{kept} && {_smaller('object.spec', 'oldObject.spec')}"
-
-
-def _smaller(new: str, old: str) -> str:
-    """Return the condition (CEL) that a Job of a changed spec has no more pods than before."""
-    return " && ".join(
-        f"({old}.?{field} == {new}.?{field} || {new}.?{field}.orValue({none}) <= {old}.?{field}.orValue({none}))"
+    smaller = " && ".join(
+        f"(oldObject.spec.?{field} == object.spec.?{field}"
+        f" || object.spec.?{field}.orValue({none}) <= oldObject.spec.?{field}.orValue({none}))"
         for field, none in (("parallelism", 1), ("completions", 2147483647))
     )
+    return f"{kept} && {smaller}"
 
 
 def _same_labels() -> str:

@@ -4,7 +4,8 @@ objects that :data:`Keep` returns, to save memory."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from contract.kubernetes.api import METADATA, METADATA_LIST, Api
 from contract.kubernetes.connection import ApiError, Object
@@ -129,6 +130,24 @@ class Watch:
             if stop.is_set():
                 return
         self.trouble = ""
+
+
+@contextmanager
+def following(api: Api, runs: Iterable[Callable[[threading.Event], None]]) -> Iterator[None]:
+    """Run the watches of ``api`` (:meth:`Watch.run`) during the block, each in its own thread."""
+    stop = threading.Event()
+    threads = [threading.Thread(target=run, args=(stop,), daemon=True) for run in runs]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        # Hanging up misses a watch that has just begun, so repeat until all watches have ended.
+        while any(thread.is_alive() for thread in threads):
+            api.hang_up()
+            threads[0].join(0.1)
+            threads = [thread for thread in threads if thread.is_alive()]
 
 
 def _key(item: Object) -> tuple[str, str]:

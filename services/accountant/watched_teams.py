@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -13,7 +13,7 @@ from contract.conditions import BEYOND_QUEUE
 from contract.kubernetes.api import METADATA_LIST, Api, path_of
 from contract.kubernetes.connection import Object
 from contract.kubernetes.paths import NAMESPACES
-from contract.kubernetes.watch import Watch
+from contract.kubernetes.watch import Watch, following
 from contract.labels import TEAM_LABEL
 from services.accountant.api_objects import job_owner, nominal_quota, running_pod, workload
 from services.accountant.comparison import JobOwner, RunningPod, TeamState, Workload
@@ -101,22 +101,9 @@ class WatchedTeams:
         self._cluster_queues = Watch(api, CLUSTER_QUEUES, keep=_cluster_queue, changed=self._requote)
         self._namespaces = Watch(api, NAMESPACES, labels=TEAM_LABEL, keep=_namespace)
 
-    @contextmanager
-    def followed(self) -> Iterator[None]:
+    def followed(self) -> AbstractContextManager[None]:
         """Watch everything during the block."""
-        stop = threading.Event()
-        threads = [threading.Thread(target=self._follow, args=(watch, stop), daemon=True) for watch in self._watches()]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            # Hanging up misses a watch that has just begun, so repeat until all watches have ended.
-            while any(thread.is_alive() for thread in threads):
-                self._api.hang_up()
-                threads[0].join(0.1)
-                threads = [thread for thread in threads if thread.is_alive()]
+        return following(self._api, [partial(self._follow, watch) for watch in self._watches()])
 
     def trouble(self) -> str:
         """Return the reason why a comparison is not possible now; empty if it is. Raise ``RuntimeError`` when a watch

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import datetime
 
 from contract.annotations import KEEP, ROLL, SCALE_IN
@@ -15,7 +14,7 @@ from contract.kubernetes.drain import OVER
 from contract.kubernetes.lease import LEASES
 from contract.kubernetes.paths import NAMESPACES, NODES, PODS
 from contract.kubernetes.readiness import is_ready
-from contract.kubernetes.watch import Watch
+from contract.kubernetes.watch import Watch, following
 from services.autoscaler.cluster_state import (
     ATTACHMENTS,
     BUDGETS,
@@ -84,22 +83,9 @@ class WatchedLists:
             LEASES: Watch(api, LEASES, keep=slim),
         }
 
-    @contextmanager
-    def followed(self) -> Iterator[None]:
+    def followed(self) -> AbstractContextManager[None]:
         """Watch all collections during the block."""
-        stop = threading.Event()
-        threads = [threading.Thread(target=watch.run, args=(stop,), daemon=True) for watch in self._watches.values()]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            # Hanging up misses a watch that has just begun, so repeat until all watches have ended.
-            while any(thread.is_alive() for thread in threads):
-                self._api.hang_up()
-                threads[0].join(0.1)
-                threads = [thread for thread in threads if thread.is_alive()]
+        return following(self._api, [watch.run for watch in self._watches.values()])
 
     def synced(self) -> bool:
         """Return whether everything has been listed once."""

@@ -99,9 +99,11 @@ class TeamCluster:
 
     def waiting(self, team: str = TEAM) -> list[str]:
         """Return the workloads of a team that its queue holds back, by name without the hash at its end."""
-        found = self.admin.items(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{team}/workloads")
+        workloads = self.admin.items(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{team}/workloads")
         return sorted(
-            item["metadata"]["name"].rpartition("-")[0] for item in found if "admission" not in item.get("status", {})
+            item["metadata"]["name"].rpartition("-")[0]
+            for item in workloads
+            if "admission" not in item.get("status", {})
         )
 
     def clear(self) -> None:
@@ -173,4 +175,4 @@ def _admits_no_other_queue(cluster: TeamCluster) -> bool:
 def _is_counted(server: ApiServer, team: str) -> bool:
     """Return whether every quota of a team tells what is used."""
     quotas = server.get("resourcequotas", f"--namespace={team}")["items"]
-    return all(one["spec"]["hard"].keys() <= one.get("status", {}).get("used", {}).keys() for one in quotas)
+    return all(quota["spec"]["hard"].keys() <= quota.get("status", {}).get("used", {}).keys() for quota in quotas)

@@ -167,11 +167,11 @@ def test_what_runs_past_the_queue_is_seen_and_held(
     act(unguarded)
     began = time.monotonic()
     eventually(lambda: (condition(unguarded) or {}).get("status") == "True", what="the condition tells")
-    seen = time.monotonic() - began
+    closed = time.monotonic() - began
     eventually(lambda: REFUSAL in str(unguarded.person().makes(pod("b"))), what="a new pod is refused")
     refused = time.monotonic() - began
     with capsys.disabled():
-        print(f"\n{attack}: seen and closed after {seen:.1f} s, a new pod refused after {refused:.1f} s")
+        print(f"\n{attack}: seen and closed after {closed:.1f} s, a new pod refused after {refused:.1f} s")
         print((condition(unguarded) or {})["message"])
     reason = (condition(unguarded) or {})["reason"]
     assert reason in reasons
@@ -179,7 +179,7 @@ def test_what_runs_past_the_queue_is_seen_and_held(
     # What is free already gets no node.
     with pytest.raises(ApiError, match="no nodes for its pods"):
         bind(unguarded, unguarded.free_pods()[0]["metadata"]["name"])
-    assert {kind for _, kind in told(unguarded)} == {"LocalQueue"}
+    assert {kind for _, kind in beyond_events(unguarded)} == {"LocalQueue"}
     if attack == next(iter(ATTACKS)):
         unguarded.clear()
         eventually(lambda: not is_closed(unguarded), what="the namespace is open again")
@@ -189,7 +189,7 @@ def test_what_runs_past_the_queue_is_seen_and_held(
 def test_what_the_queue_has_admitted_is_never_held(cluster: TeamCluster, metrics: ServiceMetrics) -> None:
     ada, admin, spec = cluster.person(), cluster.admin, pod("a", terminationGracePeriodSeconds=600)["spec"]
     large = pod("a", gpus=1, terminationGracePeriodSeconds=600)["spec"]
-    before = told(cluster)
+    before = beyond_events(cluster)
     admin.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
     ada.made(job("train", 2, large, where=TEAM), dry=False)
     ada.made(jobset("roles", {"lead": 1, "work": 2}, spec, where=TEAM), dry=False)
@@ -214,7 +214,7 @@ def test_what_the_queue_has_admitted_is_never_held(cluster: TeamCluster, metrics
     ada.kubectl("delete", f"--namespace={TEAM}", "--wait=false", "jobs,deployments,pods", "--all")
     lasting(metrics)
     assert condition(cluster) is None
-    assert told(cluster) == before
+    assert beyond_events(cluster) == before
     admin.delete(f"/api/v1/nodes/{NODE}")
 
 
@@ -253,7 +253,7 @@ def lasting(metrics: ServiceMetrics) -> None:
     eventually(lambda: looks(metrics) >= after, what="several looks")
 
 
-def told(cluster: TeamCluster) -> set[tuple[str, str]]:
+def beyond_events(cluster: TeamCluster) -> set[tuple[str, str]]:
     """Return the names of the Events about pods beyond the queue, and the kinds of what they are about."""
     events = cluster.admin.items(f"{NAMESPACE}/events", fieldSelector="reason=PodsBeyondQueue")
     return {(event["metadata"]["name"], event["involvedObject"]["kind"]) for event in events}
