@@ -8,7 +8,7 @@ import pulumi_aws as aws
 from pulumi import Output, ResourceOptions
 
 from components.model import AddressPlan, Environment
-from components.model.access.checks import operators_inside
+from components.model.access.source_ranges import operators_inside
 from components.model.network.allowed_traffic import QUARANTINE, Direction, Peer, Protocol, flows
 from components.model.sites.cloud_names import cloud_name
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from components.model.nodes.rdma import EFA_RESOURCE, SHARED, rdma_kinds, shared_resource
-from components.model.teams.checks import cores_of
 from components.objects.queue_managers import CHECK
 from contract.labels import KIND_LABEL, TEAM_LABEL
 from contract.project import PROJECT
@@ -57,7 +56,7 @@ def cohort(environment: Environment, known: Mapping[str, CapacityKind]) -> dict[
     for name in used_kinds(environment, known):
         kind = known[name]
         shares = [team.shares[name] for team in environment.teams.values() if name in team.shares]
-        cores = CORES_OF_HOSTS if kind.cores is None else kind.cores - sum(cores_of(share, kind) for share in shares)
+        cores = CORES_OF_HOSTS if kind.cores is None else kind.cores - sum(kind.cores_of(share) for share in shares)
         gpus = kind.gpus - sum(share.gpus for share in shares)
         rest = {CPU: str(cores), GPU_RESOURCE: str(gpus)}
         if kind.memory_gib is not None and kind.memory_each_gib is not None:
@@ -92,7 +91,7 @@ def cluster_queue(environment: Environment, team: str, known: Mapping[str, Capac
 def _guaranteed(share: Share, kind: CapacityKind) -> dict[str, dict[str, str]]:
     """Return the cores and GPUs of a share, and the memory that goes with the GPUs: otherwise a job that requests
     little except memory would get a whole machine with GPUs."""
-    cores = cores_of(share, kind)
+    cores = kind.cores_of(share)
     quotas = {CPU: {"nominalQuota": str(cores)}, GPU_RESOURCE: {"nominalQuota": str(share.gpus)}}
     # Hosts' memory is not declared.
     each = None if kind.memory_gib is None else kind.memory_each_gib
@@ -117,7 +116,7 @@ def _guaranteed(share: Share, kind: CapacityKind) -> dict[str, dict[str, str]]:
 
 def _memory(share: Share, kind: CapacityKind) -> int:
     """Return the memory, GiB, that goes with a share's GPUs, or with its cores if that is more."""
-    machines = max(share.gpus, -(-cores_of(share, kind) // (kind.cores_each or 1)) if kind.gpus else 0)
+    machines = max(share.gpus, -(-kind.cores_of(share) // (kind.cores_each or 1)) if kind.gpus else 0)
     return machines * (kind.memory_each_gib or 0)
 
 

@@ -4,7 +4,7 @@ images/rootfs/usr/local/share/longhaul/node.nft, which includes this file after 
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment
-from components.model.access.checks import ssh_sources
+from components.model.access.source_ranges import ssh_sources
 from components.model.hosts.places import quarantined_ranges
 from components.render.documents import HEADER
 from components.render.file import File

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from components.model import AddressPlan, Environment, plan
-from components.model.access.checks import operators_inside
+from components.model.access.source_ranges import operators_inside
 from components.model.hosts.places import gateway_places, host_places, quarantined_ranges
 from components.model.network.api_address import api_url
 from components.model.network.mtu import TUNNEL_MSS, pod_mtu

@@ -9,7 +9,7 @@ import pytest
 
 from components.azure.rules import part_rules
 from components.model import Environment, plan
-from components.model.access.checks import operators_inside
+from components.model.access.source_ranges import operators_inside
 from components.model.network.allowed_traffic import FLOWS, Direction, Peer, flows
 from tests.support import production
 from tests.support.declared import Declared, Program

@@ -12,7 +12,7 @@ from clouds.aws.ranges import node_capacity
 from clouds.aws.site import AwsSite
 from clouds.onprem.site import OnpremSite
 from components.model import Environment, load, plan
-from components.model.access.checks import operators_inside
+from components.model.access.source_ranges import operators_inside
 from tests.support import production as make
 from tests.support.declared import Outputs, Program, declare, every
 from tests.support.hosts import EXAMPLES, hosts_file, production_with

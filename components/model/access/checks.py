@@ -1,35 +1,21 @@
-"""Checks of access: the ranges from which SSH is accepted, the administrator's key (every cloud that makes machines
+"""Checks of access: the ranges of operators, the administrator's key (every cloud that makes machines
 must accept its type and size), and the identities that AWS trusts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network, collapse_addresses
 
 from clouds.base.faults import Fault
 from clouds.base.ranges import PRIVATE
 from clouds.registry import cloud_of
 from components.model.environment import Environment
-from components.model.hosts.places import gateway_places
-from components.model.network.address_plan import AddressPlan, plan
+from components.model.network.address_plan import plan
 from components.model.network.site_ranges import plan_errors
 
 RSA = "ssh-rsa"
 
 INSIDE = "the private addresses of machines that people and CI use, such as 10.66.0.200/32"
 """Advice for a range that cannot belong to operators inside."""
-
-
-def operators_inside(environment: Environment, addresses: AddressPlan) -> tuple[IPv4Network, ...]:
-    """Return the private ranges of operators: the plan's, and those that the file names."""
-    return tuple(collapse_addresses([addresses.operators, *environment.access.operators_inside]))
-
-
-def ssh_sources(environment: Environment, addresses: AddressPlan, site: str) -> tuple[IPv4Network, ...]:
-    """Return the ranges from which a node of a site accepts SSH: operators inside and the site's gateways, which may be
-    jump hosts."""
-    gateways = [IPv4Network(place.address) for place in gateway_places(environment, addresses) if place.site == site]
-    return tuple(collapse_addresses([*operators_inside(environment, addresses), *gateways]))
 
 
 def check_operators_inside(environment: Environment) -> Iterator[Fault]:

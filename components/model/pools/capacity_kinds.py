@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from clouds.base.pool_section import Taint
     from components.model.environment import Environment
+from components.model.teams.section import Share
 
 CORES, GPUS = "cpu", "gpu"
 """Kind of machines without GPUs, and kind of machines whose GPUs have no declared model."""
@@ -46,6 +47,10 @@ class CapacityKind:
     """Taints of all pools of the kind."""
     sources: tuple[str, ...] = ()
     """Pools of the kind, and ``hosts``, in the file's order."""
+
+    def cores_of(self, share: Share) -> int:
+        """Return the number of cores that a share of this kind guarantees."""
+        return share.gpus * (self.cores_each or 0) if share.cores is None else share.cores
 
 
 def pool_kinds(environment: Environment) -> dict[str, str]:

@@ -112,7 +112,7 @@ def _check_total(environment: Environment, kind: CapacityKind) -> Iterator[Fault
     """Yield a fault when teams together are guaranteed more of a kind than there can be."""
     shares = {name: team.shares[kind.name] for name, team in environment.teams.items() if kind.name in team.shares}
     gpus = {name: share.gpus for name, share in shares.items()}
-    cores = {name: cores_of(share, kind) for name, share in shares.items()}
+    cores = {name: kind.cores_of(share) for name, share in shares.items()}
     for field, each, most in (("gpus", gpus, kind.gpus), ("cores", cores, kind.cores)):
         total = sum(each.values())
         if most is None or total <= most or (field == "gpus" and not kind.gpus):
@@ -138,8 +138,3 @@ def _check_taints(environment: Environment, kind: CapacityKind) -> Iterator[Faul
     if used and len(kind.taints) > TOLERATIONS:
         wrong = f"pools of the kind {kind.name} have {len(kind.taints)} taints together, and a queue tolerates 8"
         yield Fault(at=("pools", kind.sources[0], "taints"), wrong=wrong, write="fewer", basis=(("teams",),))
-
-
-def cores_of(share: Share, kind: CapacityKind) -> int:
-    """Return the number of cores that a share guarantees."""
-    return share.gpus * (kind.cores_each or 0) if share.cores is None else share.cores

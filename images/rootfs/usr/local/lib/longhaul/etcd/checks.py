@@ -14,14 +14,11 @@ from machine.config import client_url
 from contract.documents.node import NodeConfig
 from contract.documents.node_answers import MachineCheck, MemberReport, Survival
 from etcd import corrupt_alarm, exit_reason
-from etcd.client import Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member, answering
+from etcd.client import NOSPACE, Etcdctl, EtcdError, EtcdMembers, EtcdMemberStatus, Member, answering
 
 ROOM_BYTES = 1 << 30
 """Free space in bytes below which a data disk counts as full. etcd's log grows by files of 64 MB, and a member that
 cannot write ends."""
-
-NOSPACE = "NOSPACE"
-"""Alarm of a database that has reached its quota (etcd 3.6, api/etcdserverpb)."""
 
 
 def checks(node: NodeConfig, etcdctl: Etcdctl) -> tuple[str, tuple[MachineCheck, ...]]:
