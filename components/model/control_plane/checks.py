@@ -8,7 +8,7 @@ from clouds.base.faults import Fault, Location
 from clouds.base.phrases import suggestion
 from clouds.registry import cloud_of, clouds
 from components.model.environment import Environment
-from contract.ports import JOIN_PORT
+from contract.ports import API_SERVER_PORTS
 
 
 def check_control_plane(environment: Environment) -> Iterator[Fault]:
@@ -27,7 +27,8 @@ def check_control_plane(environment: Environment) -> Iterator[Fault]:
 
 
 def check_api_port(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault when the API's port is the join service's."""
-    if environment.control_plane.api.port == JOIN_PORT:
-        wrong = f"{JOIN_PORT} is the port of the join service"
+    """Yield a fault when another program on the API servers' machines has the API's port."""
+    port = environment.control_plane.api.port
+    if port in API_SERVER_PORTS:
+        wrong = f"{port} is the port of {API_SERVER_PORTS[port]} on the API servers' machines"
         yield Fault(at=("control_plane", "api", "port"), wrong=wrong, write="another, such as 6443")

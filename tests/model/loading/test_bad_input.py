@@ -131,7 +131,7 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
         ("control_plane.etcd.learner.zone", "3", "'3' is not a zone of weu", "one of: 1, 2"),
         ("control_plane.etcd.learner.machine_type", "p5.48xlarge", "is a type of aws", "one of: Huge"),
         ("control_plane.etcd.learner.disk_gib", 31, "31", "32"),
-        ("control_plane.api.port", 6444, "6444 is the port of the join service", "6443"),
+        ("control_plane.api.port", 6444, "6444 is the port of the join service on the API servers' machines", "6443"),
         ("control_plane.etcd.machine_type", "Standard_D8s_v5", NO_SSD, "Standard_L8s_v3"),
         ("links/0.between.1", [{"between": ["weu", "cold"], "kind": "existing"}], "'cold' is not a site", "colo"),
         (

@@ -15,9 +15,12 @@ from contract.paths import KUBERNETES_AUTHORITIES
 from contract.ports import (
     ACCOUNTANT_PORT,
     AUTOSCALER_PORT,
+    CONTROLLER_MANAGER_PORT,
     JOBSET_HEALTH_PORT,
     KUEUE_HEALTH_PORT,
     NODE_CONTROLLER_PORT,
+    NODE_SIGNER_PORT,
+    SCHEDULER_PORT,
 )
 
 READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness-0"
@@ -30,9 +33,9 @@ ALIVE_S = 15.0
 """Longest wait for the answer at :data:`ALIVE`, seconds, because a busy server is slow but not hung. kubeadm's liveness
 probe has the same limit (kubernetes 1.36, cmd/kubeadm/app/util/staticpod/utils.go)."""
 
-CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
-NODE_SIGNER = "https://127.0.0.1:10262/healthz"
-SCHEDULER = "https://127.0.0.1:10259/healthz"
+CONTROLLER_MANAGER = f"https://127.0.0.1:{CONTROLLER_MANAGER_PORT}/healthz"
+NODE_SIGNER = f"https://127.0.0.1:{NODE_SIGNER_PORT}/healthz"
+SCHEDULER = f"https://127.0.0.1:{SCHEDULER_PORT}/healthz"
 NODE_CONTROLLER = f"http://127.0.0.1:{NODE_CONTROLLER_PORT}/healthz"
 AUTOSCALER = f"http://127.0.0.1:{AUTOSCALER_PORT}/healthz"
 ACCOUNTANT = f"http://127.0.0.1:{ACCOUNTANT_PORT}/healthz"
