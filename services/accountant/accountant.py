@@ -18,7 +18,7 @@ from contract.object_names import ACCOUNTANT_LEASE
 from contract.reasons.accountant import BeyondReason
 from services.accountant.comparison import BeyondPod, EndingLimits, compare
 from services.accountant.metrics import LOOK_SECONDS, LOOKS, LOOKS_FAILED, PODS_BEYOND_QUEUE, TEAM_HELD
-from services.accountant.times import CONFIRM_S, FINISHED_S, LOOK_S
+from services.accountant.times import CONFIRM_S, ENDING_S, LOOK_S
 from services.accountant.watched_teams import WatchedTeams
 from services.metrics import ServiceMetrics
 
@@ -45,7 +45,7 @@ class LastingDifferences:
         lasting = []
         for beyond in differences:
             since = self._since[team][beyond.pod.uid] = before.get(beyond.pod.uid, now)
-            if now - since >= (FINISHED_S if beyond.reason is BeyondReason.FINISHED else CONFIRM_S):
+            if now - since >= ENDING_S.get(beyond.reason, CONFIRM_S):
                 lasting.append(beyond)
         return lasting
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from contract.grace_periods import TEAM_GRACE_S
 from contract.kubernetes.connection import Object
 from contract.kubernetes.drain import OVER
 from contract.kubernetes.quantities import Resources, whole
@@ -27,6 +28,9 @@ def running_pod(item: Object) -> RunningPod | None:
     if ends and not spec.get("nodeName"):
         # The scheduler places no pod that is being deleted.
         return None
+    if int(metadata.get("deletionGracePeriodSeconds") or 0) > TEAM_GRACE_S:
+        # Whoever may take longer than any pod of a team runs on.
+        ends = ""
     return RunningPod(
         uid=str(metadata["uid"]),
         name=str(metadata["name"]),
@@ -42,10 +46,13 @@ def running_pod(item: Object) -> RunningPod | None:
 def job_owner(item: Object) -> JobOwner:
     """Return a Job or a JobSet."""
     metadata = item["metadata"]
+    is_deleted = "deletionTimestamp" in metadata
+    ends = is_deleted and FOREGROUND in (metadata.get("finalizers") or ())
     return JobOwner(
         uid=str(metadata["uid"]),
         parent=_controller(metadata, JOBSET),
-        ends=bool(metadata.get("deletionTimestamp")) and FOREGROUND in (metadata.get("finalizers") or ()),
+        ends=ends,
+        is_pinned=is_deleted and not ends,
     )
 
 

@@ -5,14 +5,17 @@ that of the Job, the JobSet or another object of which it is a part. All pods of
 has counted for it, pods themselves included, so neither more pods nor larger pods than admitted are covered. Labels and
 annotations prove nothing, because people write them.
 
-Pods that are told to end occupy nodes although Kueue has freed their quota. They are excused, and so are pods that
-Kubernetes' garbage collector is about to delete, up to what the team may use once (:class:`EndingLimits`).
+Pods that are told to end occupy nodes although Kueue has freed their quota. They are excused, and for a time so are
+pods that somebody is about to tell (:class:`Ending`): together up to what the team may use once
+(:class:`EndingLimits`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
 
 from contract.kubernetes.quantities import Resources
 from contract.reasons.accountant import BeyondReason
@@ -37,7 +40,8 @@ class RunningPod:
     made: str
     """Time at which it was made, RFC 3339."""
     ends: str
-    """Time at which its grace period is over, RFC 3339; empty unless it was told to end."""
+    """Time at which its grace period is over, RFC 3339; empty unless it was told to end within the time that a team's
+    pods may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,8 @@ class JobOwner:
     """UID of the JobSet of which a Job is a part; empty if it is no part."""
     ends: bool
     """True while its dependents are deleted before it."""
+    is_pinned: bool
+    """True if it is deleted, and stays without an end of its dependents: a finalizer keeps it, or they are orphaned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,24 @@ class Workload:
     usage: Resources
     """Amounts that Kueue counts for it, and the number of its pods, while it is admitted; otherwise empty."""
     finished: bool
+
+
+class Ending(Enum):
+    """Reason why a pod ends soon although nothing admitted covers it. Each excuse has an end."""
+
+    TOLD = auto()
+    """It was told to end, and its kubelet ends it in the time that it has, which is short."""
+    COLLECTED = auto()
+    """The garbage collector tells it: its Job or JobSet is gone, or waits for the end of what it owns."""
+    FINISHED = auto()
+    """Its job has finished, and the job's controller tells it."""
+
+
+DUE: Mapping[Ending, BeyondReason] = {
+    Ending.COLLECTED: BeyondReason.UNCOLLECTED,
+    Ending.FINISHED: BeyondReason.FINISHED,
+}
+"""Differences that pods are until they are told to end. They count only if they last (services/accountant/times.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,23 +99,42 @@ class TeamState:
     nominal: Resources
     """Quota of the team's queue, without what it may borrow."""
 
-    def is_ending(self, pod: RunningPod) -> bool:
-        """Return whether a pod was told to end, or is deleted because its Job or JobSet is."""
-        if pod.ends or not pod.job:
-            return bool(pod.ends)
+    def ending(self, pod: RunningPod) -> Ending | None:
+        """Return the reason why a pod ends soon; None if nothing ends it."""
+        if pod.ends:
+            return Ending.TOLD
+        if pod.job:
+            job = self.jobs.get(pod.job)
+            owners = [job, self.jobsets.get(job.parent)] if job and job.parent else [job]
+            if any(owner is None or owner.ends for owner in owners):
+                return Ending.COLLECTED
+            if any(owner is not None and owner.is_pinned for owner in owners):
+                return None
+        states = [self._finished[uid] for uid in self.owners(pod) if uid in self._finished]
+        return Ending.FINISHED if states and all(states) else None
+
+    def owners(self, pod: RunningPod) -> list[str]:
+        """Return the UIDs of everything that may have a workload for a pod, the pod first."""
         job = self.jobs.get(pod.job)
-        if job is None or job.ends or not job.parent:
-            return job is None or job.ends
-        jobset = self.jobsets.get(job.parent)
-        return jobset is None or jobset.ends
+        return [uid for uid in (pod.uid, pod.controller, job.parent if job else "") if uid]
 
     def admitted(self) -> Resources:
         """Return the sum of what is admitted."""
         return total(workload.usage for workload in self.workloads if not workload.finished)
 
-    def ending(self) -> Resources:
+    def in_use_by_ending(self) -> Resources:
         """Return the sum of what ending pods request."""
-        return total(pod.requests for pod in self.pods if self.is_ending(pod))
+        return total(pod.requests for pod in self.pods if self.ending(pod))
+
+    @cached_property
+    def _finished(self) -> Mapping[str, bool]:
+        """Whether nothing is admitted for an owner any more, by UID; what only waits is left out."""
+        finished: dict[str, bool] = {}
+        for workload in self.workloads:
+            if workload.finished or workload.usage:
+                for uid in workload.owners:
+                    finished[uid] = workload.finished and finished.get(uid, True)
+        return finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,43 +149,39 @@ def compare(state: TeamState, *, limit: Resources) -> Iterator[BeyondPod]:
     """Yield the pods that are beyond the queue. Of the pods of one workload the oldest are covered first. ``limit`` is
     the largest sum of ending pods."""
     accounts = _Accounts(state)
-    running: list[RunningPod] = []
-    ending: list[RunningPod] = []
-    for pod in state.pods:
-        (ending if state.is_ending(pod) else running).append(pod)
+    endings = [(pod, state.ending(pod)) for pod in state.pods]
+    running = [pod for pod, ending in endings if ending is None]
     for pod in sorted(running, key=lambda pod: (pod.made, pod.uid)):
         reason = accounts.book(pod)
         if reason is not None:
             yield BeyondPod(pod, reason)
     left = dict(limit)
-    for pod in sorted(ending, key=lambda pod: (pod.ends or "~", pod.uid)):
+    for pod, ending in sorted(endings, key=lambda item: (item[0].ends or "~", item[0].uid)):
+        if ending is None:
+            continue
         if not _take(left, {name: amount for name, amount in pod.requests.items() if name in left}):
             yield BeyondPod(pod, BeyondReason.TOO_MANY_ENDING)
+        elif ending in DUE:
+            yield BeyondPod(pod, DUE[ending])
 
 
 class _Accounts:
     """The rest of each workload's usage."""
 
     def __init__(self, state: TeamState) -> None:
-        self._jobs = state.jobs
+        self._owners = state.owners
         self._left: dict[str, Resources] = {}
-        self._finished: set[str] = set()
         for workload in state.workloads:
-            if workload.finished:
-                self._finished.update(workload.owners)
-            elif workload.usage:
+            if workload.usage and not workload.finished:
                 # The pods of a group share one account.
                 account = dict(workload.usage)
                 self._left.update(dict.fromkeys(workload.owners, account))
 
     def book(self, pod: RunningPod) -> BeyondReason | None:
         """Take what a pod requests from its workload's account. Return the reason if that is not possible."""
-        job = self._jobs.get(pod.job)
-        owners = [uid for uid in (pod.uid, pod.controller, job.parent if job else "") if uid]
-        account = next((self._left[uid] for uid in owners if uid in self._left), None)
+        account = next((self._left[uid] for uid in self._owners(pod) if uid in self._left), None)
         if account is None:
-            is_finished = any(uid in self._finished for uid in owners)
-            return BeyondReason.FINISHED if is_finished else BeyondReason.NOT_ADMITTED
+            return BeyondReason.NOT_ADMITTED
         if not all(pod.requests.get(name) for name in COUNTED):
             return BeyondReason.UNCOUNTED
         return None if _take(account, pod.requests) else BeyondReason.MORE_THAN_ADMITTED
@@ -184,7 +223,7 @@ class EndingLimits:
         """Return the limit. What ends at the first look was admitted before this process led."""
         admitted = state.admitted()
         if team not in self._peaks:
-            self._peaks[team] = (now, state.ending(), {})
+            self._peaks[team] = (now, state.in_use_by_ending(), {})
         began, current, before = self._peaks[team]
         if now - began >= PEAK_S:
             began, current, before = now, {}, current

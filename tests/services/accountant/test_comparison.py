@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from contract.grace_periods import TEAM_GRACE_S
 from contract.reasons.accountant import BeyondReason
 from services.accountant.api_objects import FOREGROUND, job_owner, nominal_quota, running_pod, workload
 from services.accountant.comparison import EndingLimits, TeamState, compare
@@ -175,15 +176,37 @@ ENDING: dict[str, tuple[list[Item], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", ENDING)
 def test_ending_pods_are_excused_up_to_the_limit(case: str) -> None:
     pods, more = ENDING[case]
-    assert beyond(pods, [], **more) == {"p3": BeyondReason.TOO_MANY_ENDING}
-    assert beyond(pods[:2], [], **more) == {}
+    # Whoever was not told to end is told so within a time that the reason has.
+    excused = {} if case == "told to end" else dict.fromkeys(("p1", "p2"), BeyondReason.UNCOLLECTED)
+    assert beyond(pods, [], **more) == {**excused, "p3": BeyondReason.TOO_MANY_ENDING}
+    assert beyond(pods[:2], [], **more) == excused
 
 
 def test_a_pod_is_not_excused_by_an_owner_whom_nobody_collects() -> None:
     foreign = {**owner("Job", "gone"), "apiVersion": "other.example/v1"}
     assert beyond([pod("p1", foreign)], []) == {"p1": BeyondReason.NOT_ADMITTED}
-    pinned = [{"metadata": metadata("job", finalizers=["other.example/pin"], **TOLD)}]
-    assert beyond([pod("p1", OF_JOB)], [], jobs=pinned) == {"p1": BeyondReason.NOT_ADMITTED}
+
+
+@pytest.mark.parametrize("finalizer", ["other.example/pin", "orphan"])
+@pytest.mark.parametrize("conditions", [(), (*ADMITTED, "Finished")], ids=["waits", "finished"])
+def test_a_deleted_job_that_leaves_its_pods_excuses_none(finalizer: str, conditions: tuple[str, ...]) -> None:
+    pinned = metadata("job", finalizers=[finalizer], **TOLD)
+    frees = [admitted("job", conditions=conditions)]
+    assert beyond([pod("p1", OF_JOB)], frees, jobs=[{"metadata": pinned}]) == {"p1": BeyondReason.NOT_ADMITTED}
+    frees, sets = [admitted("set", conditions=conditions)], [{"metadata": {**pinned, "uid": "set"}}]
+    assert beyond([pod("p1", OF_JOB)], frees, jobs=OF_SET, jobsets=sets) == {"p1": BeyondReason.NOT_ADMITTED}
+
+
+def test_pods_of_finished_jobs_are_excused_up_to_the_limit() -> None:
+    pods = [pod("p1", OF_JOB), pod("p2", OF_JOB), pod("p3", OF_JOB)]
+    covered = beyond(pods, [admitted("job", conditions=(*ADMITTED, "Finished"))])
+    assert covered == {**dict.fromkeys(("p1", "p2"), BeyondReason.FINISHED), "p3": BeyondReason.TOO_MANY_ENDING}
+
+
+@pytest.mark.parametrize(("grace", "expected"), [(TEAM_GRACE_S, {}), (TEAM_GRACE_S + 1, BeyondReason.NOT_ADMITTED)])
+def test_a_pod_that_may_end_later_than_any_of_a_team_is_not_excused(grace: int, expected: object) -> None:
+    late = pod("p1", OF_JOB, **TOLD, deletionGracePeriodSeconds=grace)
+    assert beyond([late], []) == (expected and {"p1": expected})
 
 
 def test_ending_pods_take_nothing_from_those_that_replace_them() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,12 +14,12 @@ from contract.labels import HELD_LABEL
 from services.accountant.accountant import Accountant
 from services.accountant.comparison import JobOwner, RunningPod, TeamState, Workload
 from services.accountant.metrics import METRICS
-from services.accountant.times import CONFIRM_S, FINISHED_S, LOOK_S
+from services.accountant.times import COLLECTED_S, CONFIRM_S, FINISHED_S, LOOK_S
 from services.accountant.watched_teams import WatchedTeams
 from services.metrics import ServiceMetrics
 
 USED = {"cpu": 1000, "memory": 1, "pods": 1}
-OWNER = JobOwner(uid="job", parent="", ends=False)
+OWNER = JobOwner(uid="job", parent="", ends=False, is_pinned=False)
 
 
 def pod(name: str) -> RunningPod:
@@ -29,9 +30,15 @@ def workload(*, finished: bool = False) -> Workload:
     return Workload(owners=("job",), usage=USED, finished=finished)
 
 
-def team(*pods: str, workloads: tuple[Workload, ...] = (workload(),)) -> TeamState:
+def team(
+    *pods: str, workloads: tuple[Workload, ...] = (workload(),), jobs: tuple[JobOwner, ...] = (OWNER,)
+) -> TeamState:
     return TeamState(
-        pods=[pod(name) for name in pods], jobs={"job": OWNER}, jobsets={}, workloads=workloads, nominal={}
+        pods=[pod(name) for name in pods],
+        jobs={job.uid: job for job in jobs},
+        jobsets={},
+        workloads=workloads,
+        nominal=USED,
     )
 
 
@@ -182,9 +189,18 @@ def test_other_pods_in_each_look_are_no_lasting_difference(world: World, later: 
     assert world.condition is None
 
 
-def test_pods_of_a_finished_job_have_a_minute(world: World) -> None:
-    world.set(team("p1", workloads=(workload(finished=True),)))
-    world.look(FINISHED_S)
+@pytest.mark.parametrize(
+    ("after", "state"),
+    [
+        (FINISHED_S, team("p1", workloads=(workload(finished=True),))),
+        (COLLECTED_S, team("p1", workloads=(), jobs=())),
+        (COLLECTED_S, team("p1", workloads=(), jobs=(replace(OWNER, ends=True),))),
+    ],
+    ids=["its job has finished", "its job is gone", "its job waits for it"],
+)
+def test_the_time_in_which_a_pod_must_be_told_to_end_has_an_end(world: World, after: float, state: TeamState) -> None:
+    world.set(state)
+    world.look(after)
     assert not world.closed()
     world.look(LOOK_S)
     assert world.closed()
