@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clouds.azure.names import STORAGE
+from clouds.azure.polled_operations import polling_rights
 from clouds.azure.reader import AzureReader
 from clouds.azure.roles import AUTOSCALER
 from clouds.azure.site import AzureSite
@@ -38,15 +39,16 @@ def actions() -> tuple[str, ...]:
 
 
 def permissions(share: CloudShare[AzureSite], reader: AzureReader, subscription: str) -> Iterator[Finding]:
-    """Check that the role's actions are granted at the subscription or above it. An action is granted when some entry
-    has it among its ``actions`` and not among its ``notActions``.
+    """Check that the role's actions, and reading the operations that these start, are granted at the subscription or
+    above it. An action is granted when some entry has it among its ``actions`` and not among its ``notActions``.
 
     Sources: learn.microsoft.com, "Permissions - List" of the Authorization API; "Resource Manager authentication API",
     where that list is requested for a subscription."""
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
     granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
     backups = _has_backups(share, subscription)
-    wanted = [action for action in actions() if backups or not action.startswith(f"{STORAGE}/")]
+    polled = [right for right in polling_rights() if not any(_covers(action, right) for action in actions())]
+    wanted = [action for action in (*actions(), *polled) if backups or not action.startswith(f"{STORAGE}/")]
     missing = [action for action in wanted if not _granted(action, granted)]
     sites = share.sites(*by_subscription(share)[subscription])
     if missing:

@@ -22,13 +22,21 @@ from lab.cloud.azure.identity import TokenEndpoints, TokenError
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, InvalidIdError, ResourceId, parse_id
 from lab.cloud.azure.locks import free
 from lab.cloud.azure.machines import MachineChanges
+from lab.cloud.azure.operation_addresses import OPERATION, PRIVATE_DNS, operation_path, polling_right
 from lab.cloud.azure.operations import Operations, shown
 from lab.cloud.azure.puts import Puts
 from lab.cloud.azure.render import render
 from lab.cloud.azure.request_buckets import GET_OPERATION, RequestBuckets, policy_of
 from lab.cloud.azure.resource_types import known_types, spec_of
 from lab.cloud.azure.scale_sets import ScaleSets
-from lab.cloud.azure.schema import blob_container, gateway_connection, scale_set, scale_set_instance, virtual_machine
+from lab.cloud.azure.schema import (
+    blob_container,
+    gateway_connection,
+    scale_set,
+    scale_set_instance,
+    storage_account,
+    virtual_machine,
+)
 from lab.cloud.azure.schema.base import SubscriptionSettings
 from lab.cloud.store import DocumentStore, ResourceDocument
 
@@ -41,9 +49,6 @@ VIEWED = (virtual_machine.TYPE, scale_set_instance.INSTANCE)
 LONGEST_WAIT_S = 30.0
 """Longest wait in seconds: ``Prefer: wait=N`` (RFC 7240) on an operation holds the answer until it is finished, but no
 longer than this."""
-OPERATION = re.compile(
-    r"(?i)^/subscriptions/[^/]+/(?:providers/[^/]+/locations/[^/]+/operations|operationresults)/([^/]+)$"
-)
 
 
 class ResourceManagerService:
@@ -118,17 +123,17 @@ class ResourceManagerService:
             return {}
         operation = OPERATION.match(path)
         if operation:
-            record = self._operations.get(operation.group(1))
+            record = self._operations.get(operation["id"])
             policy = GET_OPERATION if "/providers/microsoft.compute/" in path.lower() else None
             resource = str(record["resource"])
-        elif method == "GET" and _is_list(path):
+        elif method == "GET" and queries.is_list(path):
             resource, _, name = path.rpartition("/")
-            policy = policy_of(method, f"{_type_of(resource)}/{name}", lists=True)
+            policy = policy_of(method, f"{queries.type_of(resource)}/{name}", lists=True)
         elif method == "POST":
             resource, _, action = path.rpartition("/")
-            policy = policy_of(method, _type_of(resource), action=action)
+            policy = policy_of(method, queries.type_of(resource), action=action)
         else:
-            resource, policy = path, policy_of(method, _type_of(path))
+            resource, policy = path, policy_of(method, queries.type_of(path))
         return self._buckets.take(policy, resource=resource, region=self._region(resource)) if policy else {}
 
     def _region(self, resource: str) -> str:
@@ -140,14 +145,15 @@ class ResourceManagerService:
     async def _answer(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:
         operation = OPERATION.match(path)
         if operation and request.method == "GET":
-            return await self._operation(request, operation.group(1))
+            access.require(self._store, principal, action=polling_right(operation), scope=operation["scope"])
+            return await self._operation(request, operation["id"])
         answered = queries.answer(self._store, self._settings, method=request.method, path=path, query=request.query)
         if answered is not None:
             return web.json_response(answered) if answered else web.Response(status=204)
         key = shared_keys.PATH.match(path)
         if key:
             return await self._shared_key(principal, request, key)
-        if request.method == "GET" and _is_list(path):
+        if request.method == "GET" and queries.is_list(path):
             return self._list(principal, request, path)
         if request.method == "POST":
             return await self._post(principal, request, path)
@@ -191,7 +197,7 @@ class ResourceManagerService:
         if request.method == "GET":
             return web.json_response(shared_keys.shown(document))
         document = shared_keys.changed(self._store, document, await _json(request))
-        headers = self._operation_headers(self._changes.written(document), "Microsoft.Network", document)
+        headers = self._operation_headers(self._changes.written(document), document)
         return web.json_response(shared_keys.shown(document), headers=headers)
 
     def _put(self, resource: ResourceId, body: Any) -> web.Response:
@@ -199,20 +205,32 @@ class ResourceManagerService:
         if document.type == ASSIGNMENT_TYPE and new:
             self._grants.made(document)
         if document.type == virtual_machine.TYPE:
-            return self._begun(self._machines.created(document), "Microsoft.Compute", document, new=new)
+            return self._begun(self._machines.created(document), document, new=new)
         if document.type in DURATIONS_S:
-            return self._begun(self._changes.written(document), "Microsoft.Network", document, new=new)
+            return self._begun(self._changes.written(document), document, new=new)
+        if document.type in PRIVATE_DNS:
+            return self._begun(self._ended(document), document, new=new)
+        if document.type == storage_account.TYPE and new:
+            headers = self._operation_headers(self._ended(document), document)
+            return web.Response(status=202, headers={key: headers[key] for key in ("Location", "Retry-After")})
         return self._written(document, new=new)
+
+    def _ended(self, document: ResourceDocument) -> str:
+        """Return the id of an operation that has already succeeded: Azure tells of these changes by operations, and the
+        lab makes them at once."""
+        operation = self._operations.start(resource_id=document.id)
+        self._operations.succeed(operation)
+        return operation
 
     def _written(self, document: ResourceDocument, *, new: bool) -> web.Response:
         if document.type == scale_set_instance.TYPE:
-            return self._begun(self._scale_sets.written(document), "Microsoft.Compute", document, new=new)
+            return self._begun(self._scale_sets.written(document), document, new=new)
         return web.json_response(self._shown(document), status=201 if new else 200)
 
-    def _begun(self, operation: str, provider: str, document: ResourceDocument, *, new: bool) -> web.Response:
+    def _begun(self, operation: str, document: ResourceDocument, *, new: bool) -> web.Response:
         """Return the answer for a resource whose operation has just begun."""
         document = self._store.get(document.id) or document
-        headers = self._operation_headers(operation, provider, document, location=False)
+        headers = self._operation_headers(operation, document, location=False)
         return web.json_response(self._shown(document), status=201 if new else 200, headers=headers)
 
     def _delete(self, document: ResourceDocument | None, resource: ResourceId) -> web.Response:
@@ -224,26 +242,28 @@ class ResourceManagerService:
         free(self._store, document.id, document.type, document.body)
         if document.type == virtual_machine.TYPE:
             operation = self._machines.deleted(document)
-            headers = self._operation_headers(operation, "Microsoft.Compute", document)
+            headers = self._operation_headers(operation, document)
             return web.Response(status=202, headers=headers)
         if document.type in scale_set_instance.TYPES:
             operation = self._scale_sets.deleted(document, self._types)
-            headers = self._operation_headers(operation, "Microsoft.Compute", document)
+            headers = self._operation_headers(operation, document)
             return web.Response(status=202, headers=headers)
         if document.type in DURATIONS_S:
             operation = self._changes.deleted(document)
-            headers = self._operation_headers(operation, "Microsoft.Network", document)
+            headers = self._operation_headers(operation, document)
             return web.Response(status=202, headers=headers)
         if document.type == GROUP_TYPE:
             return self._delete_group(document)
         deletion.remove(self._types, self._store, document)
+        if document.type in PRIVATE_DNS:
+            return web.Response(status=202, headers=self._operation_headers(self._ended(document), document))
         return web.Response(status=200)
 
     def _delete_group(self, group: ResourceDocument) -> web.Response:
         operation = self._operations.start(resource_id=group.id)
         self._store.put(group.id, type=group.type, body=group.body, hidden={**group.hidden, "state": "Deleting"})
         self._machines.spawn(self._remove_group(group, operation))
-        url = f"https://{HOST}/subscriptions/{self._settings.subscription}/operationresults/{operation}?api-version=2024-03-01"
+        url = f"https://{HOST}{operation_path(group, operation)}?api-version=2024-03-01"
         return web.Response(status=202, headers={"Location": url, "Retry-After": "1"})
 
     async def _remove_group(self, group: ResourceDocument, operation: str) -> None:
@@ -282,7 +302,7 @@ class ResourceManagerService:
         operation = self._actions.start(document, action, await _json(request) if request.can_read_body else None)
         if operation is None:
             return web.Response(status=204)
-        return web.Response(status=202, headers=self._operation_headers(operation, "Microsoft.Compute", document))
+        return web.Response(status=202, headers=self._operation_headers(operation, document))
 
     def _list(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:
         scope, documents = queries.listing(self._store, self._types, path=path, query=request.query)
@@ -311,11 +331,9 @@ class ResourceManagerService:
         return web.json_response(output) if output is not None else web.Response(status=200)
 
     def _operation_headers(
-        self, operation: str, provider: str, document: ResourceDocument, *, location: bool = True
+        self, operation: str, document: ResourceDocument, *, location: bool = True
     ) -> dict[str, str]:
-        base = f"https://{HOST}/subscriptions/{self._settings.subscription}/providers/{provider}"
-        region = document.body.get("location", "global")
-        url = f"{base}/locations/{region}/operations/{operation}?api-version=2024-11-01"
+        url = f"https://{HOST}{operation_path(document, operation)}?api-version=2024-11-01"
         headers = {"Azure-AsyncOperation": url, "Retry-After": "1"}
         return {**headers, "Location": f"{url}&monitor=true"} if location else headers
 
@@ -331,20 +349,6 @@ class ResourceManagerService:
         ):
             return group_not_found(resource.group)
         return not_found(resource.text)
-
-
-def _type_of(path: str) -> str:
-    """Return the type of the resource at a path, or the bare namespace of a path without a type."""
-    namespace, *rest = path.rpartition("/providers/")[2].split("/")
-    return "/".join((namespace, *rest[::2]))
-
-
-def _is_list(path: str) -> bool:
-    """Return whether a path ends in a type rather than in a name."""
-    tail = path.lower().rpartition("/providers/")
-    if not tail[1]:
-        return path.count("/") in (3, 5) and path.lower().rsplit("/", 1)[-1] in ("resourcegroups", "resources")
-    return len(tail[2].split("/")) % 2 == 0
 
 
 async def _json(request: web.Request) -> Any:

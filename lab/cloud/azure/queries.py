@@ -96,6 +96,20 @@ def action_of(types: dict[str, TypeSpec], path: str) -> str:
     return f"Microsoft.Resources/subscriptions/{'resourceGroups' if what == 'resourcegroups' else 'resources'}/read"
 
 
+def type_of(path: str) -> str:
+    """Return the type of the resource at a path, or the bare namespace of a path without a type."""
+    namespace, *rest = path.rpartition("/providers/")[2].split("/")
+    return "/".join((namespace, *rest[::2]))
+
+
+def is_list(path: str) -> bool:
+    """Return whether a path ends in a type rather than in a name."""
+    tail = path.lower().rpartition("/providers/")
+    if not tail[1]:
+        return path.count("/") in (3, 5) and path.lower().rsplit("/", 1)[-1] in ("resourcegroups", "resources")
+    return len(tail[2].split("/")) % 2 == 0
+
+
 def _listed(types: dict[str, TypeSpec], tail: str) -> TypeSpec:
     """Return the type that a path lists; ``tail`` is its part after the last ``/providers/``."""
     namespace, *rest = tail.split("/")

@@ -1,5 +1,5 @@
-"""Roles that the lab evaluates, and the actions that each allows: built-in roles, and Longhaul's custom role of
-clouds/azure/autoscaler-role.json.
+"""Roles that the lab evaluates, and the actions that each allows: built-in roles, and Longhaul's custom roles,
+clouds/azure/operator-role.json and clouds/azure/autoscaler-role.json.
 
 Ids, actions and data actions are from learn.microsoft.com/azure/role-based-access-control/built-in-roles (general,
 security).
@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from clouds.azure import permissions
 from clouds.azure.roles import AUTOSCALER, BLOB_CONTRIBUTOR, BLOB_READER, READER, SECRETS_OFFICER, SECRETS_USER
 from contract.azure import BLOBS
 from lab.cloud.azure.conditions import Condition, Operation
@@ -20,6 +21,8 @@ from longhaul.toolchain.spec import repository
 OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 VM_CONTRIBUTOR = "9980e02c-c2be-4d73-94e8-173b1dc7cf3c"
+OPERATOR = "00000000-0000-4000-8000-00000000000e"
+"""The operator's role in the lab. In Azure, `az role definition create` chooses the id."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,7 @@ def built_in() -> dict[str, RoleDefinition]:
             not_actions=("Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write"),
         ),
         READER: RoleDefinition(name="Reader", actions=("*/read",)),
+        OPERATOR: RoleDefinition(name="Longhaul operator", actions=permissions.actions()),
         AUTOSCALER: RoleDefinition(name="Longhaul autoscaler", actions=_autoscaler()),
         VM_CONTRIBUTOR: RoleDefinition(
             name="Virtual Machine Contributor",

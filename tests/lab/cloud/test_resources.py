@@ -248,7 +248,7 @@ def test_deleting_in_order_leaves_nothing(live: Live) -> None:
         estate.ADDRESS,
         estate.IDENTITY,
     ):
-        assert live.arm("DELETE", path).status_code == 200, path
+        assert live.arm("DELETE", path).status_code in (200, 202), path
     assert live.arm("DELETE", NETWORK).status_code == 204
     assert live.arm("GET", f"{GROUP}/resources").json()["value"] == []
     assert live.arm("GET", estate.SUBNET).status_code == 404

@@ -81,6 +81,18 @@ def test_what_is_granted_is_compared_with_the_role(manager: Manager, granted: li
     assert {query["api-version"][0] for _, _, query in manager.asked} == {"2015-07-01"}
 
 
+def test_the_role_is_held_against_what_is_polled(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A role that lacks a right to poll is incomplete, whatever it lists itself."""
+    role = tuple(action for action in actions() if "privateDnsOperation" not in action)
+    monkeypatch.setattr("clouds.azure.permissions.actions", lambda: role)
+    manager.lists(PERMISSIONS, {"actions": list(role), "notActions": []})
+    (finding,) = permissions(share("azure"), manager.reader(), SUBSCRIPTION)
+    assert finding.what.endswith(
+        "not granted: Microsoft.Network/privateDnsOperationStatuses/read, "
+        "Microsoft.Network/privateDnsOperationResults/read"
+    )
+
+
 def test_what_is_not_registered_is_told_with_the_command(manager: Manager) -> None:
     for provider in PROVIDERS:
         state = "NotRegistered" if provider == "Microsoft.KeyVault" else "Registered"

@@ -17,6 +17,7 @@ import pytest
 from clouds.aws import permissions as aws
 from clouds.azure import permissions as azure
 from clouds.azure.names import STORAGE
+from clouds.azure.polled_operations import POLLED_OPERATIONS, polling_rights
 from clouds.azure.roles import AUTOSCALER, BLOB_CONTRIBUTOR, BLOB_READER, READER, SECRETS_OFFICER, SECRETS_USER
 from components.model.pools.machine_types import known_machine_types
 from lab.cloud.aws.actions import known_actions
@@ -202,6 +203,12 @@ def test_the_azure_role_covers_every_resource(actions: list[str], root: Path) ->
         "Microsoft.Network/natGateways/join/action",
     ):
         assert covers(actions, action), action
+
+
+def test_the_azure_role_may_poll_what_every_resource_polls(actions: list[str]) -> None:
+    """Rights on a resource say nothing about its operations: the first ``up`` had failed at the private zone."""
+    assert set(AZURE_TYPES.values()) <= set(POLLED_OPERATIONS)
+    assert not [right for right in polling_rights() if not covers(actions, right)]
 
 
 def test_the_azure_role_grants_no_more_than_a_kind_each(actions: list[str]) -> None:
