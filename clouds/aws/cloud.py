@@ -40,6 +40,7 @@ class Aws(Cloud[AwsSite]):
     site_type = AwsSite
     picture = Picture(title="AWS", light="#9c5000", dark="#f2a552", zones_have_ranges=True, gateway="of the VPC")
     provider = "aws"
+    service_domains = ("amazonaws.com",)
     user_data_limit = 16384
     """Size in bytes before the API's base64 encoding (EC2 user guide, "Run commands when you launch an EC2 instance
     with user data input")."""

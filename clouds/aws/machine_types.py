@@ -13,6 +13,16 @@ from functools import partial
 from clouds.base.machine_types import A100_BOARD, H100_BOARD, MachineProperties, MachineTypes, Rdma, built_in
 from clouds.base.pool_section import Pool
 
+FOREIGN = {
+    "g4ad": "GPUs of AMD's",
+    r"trn\d\w*": "AWS's Trainium",
+    r"inf\d\w*": "AWS's Inferentia",
+    "dl1": "Intel's Gaudi",
+    "dl2q": "Qualcomm's accelerators",
+    r"f\d|vt1": "accelerators of AMD's",
+}
+"""Accelerators of other makers than NVIDIA, by patterns of families."""
+
 _type = partial(built_in, "aws")
 
 
@@ -41,6 +51,12 @@ class AwsMachineTypes(MachineTypes):
         """Return ``arm64`` for Graviton: a ``g`` after the generation (docs.aws.amazon.com, "Amazon EC2 instance type
         naming conventions"), and ``a1``."""
         return "arm64" if re.match(r"a1\.|[a-z]+\d+g", machine_type) else "amd64"
+
+    def accelerator(self, machine_type: str) -> str:
+        """Return the accelerators of a type of another maker than NVIDIA (docs.aws.amazon.com, "Amazon EC2 accelerated
+        computing instances")."""
+        family = machine_type.partition(".")[0]
+        return next((words for pattern, words in FOREIGN.items() if re.fullmatch(pattern, family)), "")
 
     def rdma(self, pool: Pool) -> Rdma | None:
         """Return ``EFA`` for a pool with ``efa``: machines have Elastic Fabric Adapters only on request."""

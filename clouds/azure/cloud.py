@@ -53,6 +53,7 @@ class Azure(Cloud[AzureSite]):
     administrator_keys = MappingProxyType({"ssh-ed25519": 256, "ssh-rsa": 2048})
     """Accepted key types, each with its minimum size in bits
     (learn.microsoft.com/azure/virtual-machines/linux/create-ssh-keys-detailed, "Supported SSH key formats")."""
+    service_domains = ("azure.com", "azure.net", "blob.core.windows.net", "microsoftonline.com", "sts.windows.net")
     user_data_limit = 65535
     """Largest size in bytes of a machine's user data, before the base64 encoding that the API needs (compute REST API,
     "OSProfile.customData")."""

@@ -50,6 +50,13 @@ class AzureMachineTypes(MachineTypes):
         machine type (learn.microsoft.com, "Azure virtual machine sizes naming conventions")."""
         return "arm64" if re.match(r"Standard_[A-Z]+\d+(?:-\d+)?[a-z]*p", machine_type) else "amd64"
 
+    def accelerator(self, machine_type: str) -> str:
+        """Return the accelerators of a type of another maker than NVIDIA (learn.microsoft.com, "GPU accelerated
+        virtual machine sizes" and "FPGA accelerated virtual machine sizes")."""
+        if re.search(r"_(MI\d+X?|V620|V710)(_|$)|^Standard_NV\d+as_v4$", machine_type):
+            return "GPUs of AMD's"
+        return "FPGAs of AMD's" if re.match(r"Standard_NP\d", machine_type) else ""
+
     def rdma(self, pool: Pool) -> Rdma | None:
         """Return InfiniBand if the pool's machine type has InfiniBand, otherwise None."""
         return Rdma.INFINIBAND if has_infiniband(pool.machine_type) else None

@@ -50,6 +50,10 @@ class AzureSiteParts(SiteParts[AzureSite]):
         yield "public-address", public_addresses(place)
         yield "vpn-gateway", int(place.has_tunnels and makes_vpn_gateway(place.site))
 
+    def has_dns_zone(self, site: AzureSite) -> bool:
+        """Return whether the site names an existing private DNS zone."""
+        return site.existing.dns_zone is not None
+
     def existing_parts(self, site: AzureSite) -> tuple[str, ...]:
         """Return a phrase for each existing part that the site names."""
         existing, named = site.existing, list(site.existing.subnets.named())

@@ -81,6 +81,8 @@ class Cloud(Generic[SiteT]):
     administrator_keys: ClassVar[Mapping[str, int]] = MappingProxyType({})
     """Types of the administrator's SSH public key that the cloud's machines accept, each with its minimum size in bits;
     empty when machines are made without that key."""
+    service_domains: ClassVar[tuple[str, ...]] = ()
+    """Domains below which the cloud's services are that machines call."""
     user_data_limit: ClassVar[int | None] = None
     """Largest size of a machine's user data, bytes; None when machines have none."""
     node_controller_takes_role: ClassVar[bool] = False

@@ -66,7 +66,8 @@ def ingress_breaches(
             if wrong:
                 yield Breach(
                     what=f"{rule.place}: {wrong}" if rule.place else wrong,
-                    write=f"a source inside {declared.supernet}, or a range that access.operators declares",
+                    write=f"a source inside {declared.supernet}, or a range that access.operators (public) or "
+                    "access.operators_inside (private) declares",
                 )
 
 

@@ -87,6 +87,10 @@ class MachineTypes:
         label."""
         return "amd64"
 
+    def accelerator(self, machine_type: str) -> str:
+        """Return what accelerators a machine type has whose maker is not NVIDIA, in words; empty when it has none."""
+        return ""
+
     def rdma(self, pool: Pool) -> Rdma | None:
         """Return the RDMA network that connects a pool's machines, if any."""
         return None

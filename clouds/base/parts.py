@@ -21,3 +21,7 @@ class SiteParts(Generic[SiteT]):
     def existing_parts(self, site: SiteT) -> tuple[str, ...]:
         """Return a phrase for each existing part that the site names, such as ``VPC``; empty when it names none."""
         return ()
+
+    def has_dns_zone(self, site: SiteT) -> bool:
+        """Return whether the site names an existing zone for the environment's domain."""
+        return False

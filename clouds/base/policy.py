@@ -44,6 +44,8 @@ class Declared:
     """Range that holds every address of the environment."""
     operators: tuple[IPv4Network, ...]
     """Public ranges of operators and of CI."""
+    operators_inside: tuple[IPv4Network, ...]
+    """Private ranges of operators' machines that the file names, which may be outside ``supernet``."""
     public: frozenset[str]
     """Names of resources that must be reachable from the internet."""
     destroyable: bool
@@ -51,7 +53,7 @@ class Declared:
 
     def admits(self, source: Network) -> bool:
         """Return whether all of ``source`` belongs to the environment or to its operators."""
-        return _inside(source, (self.supernet, *self.operators))
+        return _inside(source, (self.supernet, *self.operators, *self.operators_inside))
 
     def admits_operator(self, source: Network) -> bool:
         """Return whether all of ``source`` belongs to its operators."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -30,6 +31,10 @@ class Reservation(Section):
     kind: Literal["on-demand", "capacity-block"] = "on-demand"
     """`capacity-block` for AWS's Capacity Blocks, which begin and end at a set time; `on-demand` for every other
     reservation."""
+    begins: Annotated[date | None, Replaces.NOTHING] = Field(default=None, examples=["2027-03-01"])
+    """First day of a Capacity Block, in UTC. It has no machine before."""
+    ends: Annotated[date | None, Replaces.NOTHING] = Field(default=None, examples=["2027-03-28"])
+    """Last day of a Capacity Block, in UTC. AWS ends its machines before the day is over."""
 
 
 class Pool(Section):

@@ -132,6 +132,9 @@ class Environment(Section):
     supernet: Annotated[Range, Replaces.STATE] = Field(examples=["10.64.0.0/12"])
     """Private range of /16 or larger that contains every address of the environment. It must not overlap the supernet
     of any other environment."""
+    used: Annotated[tuple[Range, ...], Replaces.NOTHING] = Field(default=(), examples=[["10.0.0.0/16"]])
+    """Private ranges that something else of yours uses, such as a company's network, and that machines, pods or
+    laptops of the environment may have to reach. The supernet must not overlap them."""
     domain: Annotated[str, Replaces.STATE] = Field(
         pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$",
         examples=["lab.longhaul.internal"],

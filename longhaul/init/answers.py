@@ -109,6 +109,8 @@ class Answers:
 
     name: str
     supernet: IPv4Network
+    used: tuple[IPv4Network, ...]
+    """Ranges that something else uses."""
     domain: str
     size: SizeAnswer
     destroyable: bool

@@ -42,6 +42,7 @@ def _stack(answers: Answers, encryption: Mapping[str, str]) -> str:
         f"name: {_scalar(answers.name)}",
         "# Every address of the environment is in this range; nothing else of yours may be.",
         f"supernet: {answers.supernet}",
+        *_used(answers),
         f"# Private DNS zone; the API server is api.{answers.domain}.",
         f"domain: {_scalar(answers.domain)}",
         *_destroyable(answers),
@@ -62,6 +63,12 @@ def _stack(answers: Answers, encryption: Mapping[str, str]) -> str:
         "  longhaul:environment:",
     ]
     return _text([*head, *_indented(body, by=4)])
+
+
+def _used(answers: Answers) -> Iterator[str]:
+    if answers.used:
+        yield "# Ranges that something else of yours uses; `supernet` must not overlap them."
+        yield f"used: [{', '.join(map(str, answers.used))}]"
 
 
 def _destroyable(answers: Answers) -> Iterator[str]:

@@ -44,6 +44,7 @@ def gather(interview: Interview, name: str, *, taken: Mapping[IPv4Network, str],
     return Answers(
         name=name,
         supernet=supernet,
+        used=tuple(used),
         domain=domain,
         size=size,
         destroyable=bool(interview.options.destroyable) or size == SIZES["trial"],

@@ -65,6 +65,7 @@ def full() -> dict[str, Any]:
     """Return an environment with every key that can be written."""
     raw = minimal()
     raw["destroyable"] = True
+    raw["used"] = ["192.168.0.0/16"]
     raw["access"]["administrators"] = {UUID: "user"}
     raw["versions"] = {"kubernetes": "1.2.3", "etcd": "4.5.6"}
     raw["sites"] = {
@@ -120,7 +121,7 @@ def full() -> dict[str, Any]:
         | {"gpu_check": ["/usr/local/bin/burn", "60"]},
         "big": {"site": "weu", "machine_type": "Huge", "max": 1, "zones": ["1"], "system_disk_gib": 256}
         | {"deletion_notice_min": 10}
-        | {"reservation": {"id": AZURE_RESERVATION, "kind": "on-demand"}},
+        | {"reservation": {"id": AZURE_RESERVATION, "kind": "on-demand", "begins": "2027-03-01", "ends": "2027-03-28"}},
     }
     raw["backups"] = {
         "recipients": ["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"],

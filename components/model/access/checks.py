@@ -9,6 +9,7 @@ from clouds.base.faults import Fault
 from clouds.base.ranges import PRIVATE
 from clouds.registry import cloud_of
 from components.model.environment import Environment
+from components.model.hosts.ssh_keys import key_fault
 from components.model.network.address_plan import plan
 from components.model.network.site_ranges import plan_errors
 
@@ -52,6 +53,9 @@ def check_access(environment: Environment) -> Iterator[Fault]:
             write = f"one of {taken}, such as what `ssh-keygen -t ed25519` writes into `id_ed25519.pub`"
             yield Fault(at=("access", "administrator_key"), wrong=wrong, write=write, basis=(("sites", name, "kind"),))
             return
+    if wrong := key_fault(key):
+        write = "the whole line that `ssh-keygen -t ed25519` writes into `id_ed25519.pub`"
+        yield Fault(at=("access", "administrator_key"), wrong=wrong, write=write)
 
 
 def check_identity(environment: Environment) -> Iterator[Fault]:

@@ -15,10 +15,14 @@ from components.model.control_plane.size import NODES_PER_SERVER, declared_nodes
 from components.model.depots.checks import depot_cautions
 from components.model.environment import Environment
 from components.model.hosts.ssh_keys import pinned
+from components.model.network.domain_checks import domain_cautions
+from components.model.nodes.gpu_models import gpu_model_cautions
 from components.model.policy.waiver_checks import ended
 from components.model.pools.capacity_kinds import SPOT, pool_kinds
+from components.model.pools.reservations import reservation_cautions
 from components.model.sites.places import place_of
-from components.model.versions.section import Versions
+from components.model.teams.cautions import team_cautions
+from components.model.versions.section import Versions, nearest_offered, offered_versions
 from components.model.versions.section import pinned as tested
 from contract.reasons.plan import FileReason
 
@@ -33,6 +37,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
     UTC."""
     today = today or datetime.now(UTC).date()
     yield from _untested(environment)
+    yield from domain_cautions(environment)
     for name, site in environment.sites.items():
         cloud = cloud_of(site)
         yield from cloud.limits.cautions(place_of(environment, name))
@@ -54,6 +59,9 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
     yield from learner_cautions(environment)
     yield from _lonely_vpn(environment)
     yield from _lonely_teams(environment)
+    yield from team_cautions(environment)
+    yield from reservation_cautions(environment, today)
+    yield from gpu_model_cautions(environment)
     yield from _guaranteed_spot(environment)
     yield from _missing_keys(environment)
     yield from _shared_keys(environment)
@@ -61,10 +69,18 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
 
 
 def _untested(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution for each version that this release was not tested with."""
+    """Yield a caution for each version that this release does not pin, or was not tested with."""
     for release in Versions.model_fields:
         wanted = getattr(environment.versions, release)
-        if wanted != tested(release):
+        if wanted not in offered_versions(release):
+            yield Caution(
+                reason=FileReason.VERSION_UNPINNED,
+                about=release,
+                at=("versions", release),
+                wrong=f"this release pins no {release} {wanted}, so it bakes no image with it",
+                write=nearest_offered(release, wanted),
+            )
+        elif wanted != tested(release):
             yield Caution(
                 reason=FileReason.VERSION_UNTESTED,
                 about=release,

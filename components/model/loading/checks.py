@@ -14,9 +14,11 @@ from components.model.hosts.checks import check_hosts
 from components.model.hosts.ssh_keys import check_host_keys
 from components.model.identity.sign_in import check_sign_in
 from components.model.network.capacity import check_capacity, check_peered, check_total
+from components.model.network.domain_checks import check_domain
 from components.model.network.link_checks import check_links
-from components.model.network.plan_checks import check_plan
+from components.model.network.plan_checks import check_plan, check_used
 from components.model.network.public_addresses import check_operators, check_public_addresses, check_vpn_sources
+from components.model.nodes.gpu_models import check_gpu_models
 from components.model.nodes.gpu_promises import check_gpus
 from components.model.policy.waiver_checks import check_waivers
 from components.model.pools.checks import check_base, check_fabric, check_fallbacks, check_pools, check_purchase
@@ -41,6 +43,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
     checks: tuple[Callable[[Environment], Iterator[Fault]], ...] = (
         check_control_plane,
         check_api_port,
+        check_domain,
         check_pools,
         check_purchase,
         check_fabric,
@@ -50,6 +53,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_hosts,
         check_access,
         check_gpus,
+        check_gpu_models,
         check_names,
         check_links,
         check_identity,
@@ -68,6 +72,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_waivers,
         check_host_keys,
         check_plan,
+        check_used,
         check_capacity,
         check_peered,
         check_total,

@@ -133,7 +133,7 @@ def examine_directory(directory: Path) -> dict[str, Examined]:
             claims[path] = claim
     offers: dict[Path, Range | None] = {}
     for first, second in combinations(claims.values(), 2):
-        problems += _shared(second, first)
+        problems += [*_shared(second, first), *_same_domain(second, first)]
         if not second.supernet.overlaps(first.supernet):
             continue
         if second.path not in offers:
@@ -155,11 +155,14 @@ def check_neighbours(environment: Environment, *, source: Path) -> None:
     # Uses the environment as it was read: a file that is only about to be written does not exist yet, or has other
     # content.
     gateways = claimed_addresses(environment.model_dump(mode="json", include={"sites"}))
-    claim = replace(claim, name=environment.name, supernet=environment.supernet, gateways=gateways)
+    claim = replace(
+        claim, name=environment.name, supernet=environment.supernet, domain=environment.domain, gateways=gateways
+    )
     overlapping = [other for other in others if claim.supernet.overlaps(other.supernet)]
     offer = claim.offer([other.supernet for other in others]) if overlapping else None
     problems = [_overlap(claim, other, offer=offer) for other in overlapping]
-    problems += [problem for other in others for problem in _shared(claim, other)]
+    for other in others:
+        problems += [*_shared(claim, other), *_same_domain(claim, other)]
     if problems:
         raise ConfigurationError(_in_order(problems))
 
@@ -181,11 +184,12 @@ def taken_ranges(directory: Path, *, but: Path) -> dict[Range, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Claim:
-    """The supernet and the gateways' addresses that an environment's file claims."""
+    """The supernet, the domain and the gateways' addresses that an environment's file claims."""
 
     path: Path
     name: str
     supernet: Range
+    domain: str = ""
     line: int | None = None
     gateways: tuple[ClaimedAddress, ...] = ()
     document: Document | None = None
@@ -199,9 +203,9 @@ class _Claim:
         """Return the file of the claim, with the line when it is known."""
         return str(self.path) if self.line is None else f"{self.path}:{self.line}"
 
-    def line_of(self, claimed: ClaimedAddress) -> int | None:
-        """Return the line of a gateway's address."""
-        return self.document.line(("config", CONFIG_KEY, *claimed.at)) if self.document is not None else None
+    def line_of(self, at: Location) -> int | None:
+        """Return the line of a value of the environment."""
+        return self.document.line(("config", CONFIG_KEY, *at)) if self.document is not None else None
 
 
 def _claims(directory: Path, *, but: Path) -> list[_Claim]:
@@ -218,8 +222,15 @@ def _claim(path: Path) -> _Claim | None:
     except (ConfigurationError, ValidationError):
         return None
     line = document.line(("config", CONFIG_KEY, "supernet"))
-    gateways = claimed_addresses(raw)
-    return _Claim(path=path, name=stack_name(path), supernet=supernet, line=line, gateways=gateways, document=document)
+    return _Claim(
+        path=path,
+        name=stack_name(path),
+        supernet=supernet,
+        domain=str(raw.get("domain", "")),
+        line=line,
+        gateways=claimed_addresses(raw),
+        document=document,
+    )
 
 
 def _overlap(claim: _Claim, other: _Claim, *, offer: Range | None) -> Problem:
@@ -231,11 +242,21 @@ def _overlap(claim: _Claim, other: _Claim, *, offer: Range | None) -> Problem:
 
 def _shared(claim: _Claim, other: _Claim) -> Iterator[Problem]:
     for ours, theirs in shared(claim.gateways, other.gateways):
-        there = replace(other, line=other.line_of(theirs))
+        there = replace(other, line=other.line_of(theirs.at))
         wrong = f"{ours.address} is the address of a gateway of {other.name} too, {there.place}"
         write = "another address: a gateway holds the tunnels of one environment"
         key = ".".join(map(str, ours.at))
-        yield Problem(file=str(claim.path), line=claim.line_of(ours), key=key, wrong=wrong, write=write)
+        yield Problem(file=str(claim.path), line=claim.line_of(ours.at), key=key, wrong=wrong, write=write)
+
+
+def _same_domain(claim: _Claim, other: _Claim) -> Iterator[Problem]:
+    if claim.domain and claim.domain == other.domain:
+        there = replace(other, line=other.line_of(("domain",)))
+        wrong = (
+            f"{claim.domain} is the domain of {other.name} too, {there.place}: laptops would reach only one API by it"
+        )
+        write = f"in one of the two, a domain of its own, such as {claim.name}.longhaul.internal"
+        yield Problem(file=str(claim.path), line=claim.line_of(("domain",)), key="domain", wrong=wrong, write=write)
 
 
 def _section(document: Document, path: Path) -> Raw:

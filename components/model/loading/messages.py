@@ -15,8 +15,9 @@ from clouds.base.faults import Fault, Location
 from clouds.base.inputs import PRIVATE_KEY
 from components.model.loading.document import parse_document
 from components.model.loading.document_error import DocumentError
-from components.model.loading.schema import Node, Schema, suggestion, walk
+from components.model.loading.schema import Node, Schema, paths_to, suggestion, walk
 from components.model.loading.unsupported import unsupported
+from components.model.versions.section import nearest_offered
 
 _KINDS: Mapping[str, str] = {
     "string_type": "text",
@@ -28,7 +29,40 @@ _KINDS: Mapping[str, str] = {
     "model_attributes_type": "a mapping",
     "tuple_type": "a list",
     "list_type": "a list",
+    "date_type": "a date",
+    "date_parsing": "a date",
+    "date_from_datetime_parsing": "a date",
+    "date_from_datetime_inexact": "a date",
+    "finite_number": "a number",
+    "int_from_float": "a whole number",
 }
+
+_SYNONYMS: Mapping[str, str] = {
+    "cidr": "supernet",
+    "network": "supernet",
+    "vpc": "supernet",
+    "zone": "domain",
+    "dns": "domain",
+    "regions": "sites",
+    "clouds": "sites",
+    "masters": "control_plane",
+    "cluster": "control_plane",
+    "node_groups": "pools",
+    "machine_pools": "pools",
+    "workers": "pools",
+    "instance_types": "machine_types",
+    "ssh_key": "access.administrator_key",
+    "users": "identity",
+    "oidc": "identity",
+    "rbac": "identity.groups",
+    "projects": "teams",
+    "quotas": "teams",
+    "registry": "images",
+    "labels": "tags",
+}
+"""Words of other tools for keys at the top of the file."""
+_MOST_PLACES = 3
+"""Largest number of places of a key that are named."""
 
 
 def describe(item: ErrorDetails, schema: Schema) -> Fault:
@@ -47,7 +81,10 @@ def describe(item: ErrorDetails, schema: Schema) -> Fault:
     if location[-1:] == ("[key]",):
         wrong = f"{show(item['input'])} cannot be a key here"
         return Fault(at=location[:-1], wrong=wrong, write=_key_hint(schema, item["loc"][:-2]))
-    return Fault(at=location, wrong=_wrong(item, node or {}), write=_write(item, schema, node or {}))
+    wrong = _wrong(item, node or {})
+    if location[:-1] == ("versions",) and isinstance(item["input"], str | int | float):
+        return Fault(at=location, wrong=wrong, write=nearest_offered(str(location[-1]), show(item["input"])))
+    return Fault(at=location, wrong=wrong, write=_write(item, schema, node or {}))
 
 
 def show(value: object) -> str:
@@ -92,9 +129,30 @@ def _unknown_key(location: Location, schema: Schema, path: Location) -> Fault:
         return Fault(at=location, wrong=f"is not supported yet: {meaning}", write="leave it out until a release has it")
     _, parent = walk(schema, path[:-1])
     known = list((parent or {}).get("properties", {}))
-    close = get_close_matches(str(location[-1]), known, n=1, cutoff=0.7)
-    write = f"{close[0]}, if that was meant" if close else f"one of the known keys: {', '.join(known)}"
+    guess = _guess(str(location[-1]), known, schema, is_top=len(location) == 1)
+    write = f"{guess}, if that was meant" if guess else f"one of the known keys: {', '.join(known)}"
     return Fault(at=location, wrong="is not a key that Longhaul knows", write=write)
+
+
+def _guess(key: str, known: list[str], schema: Schema, *, is_top: bool) -> str:
+    """Return the key that was probably meant: one that is written almost alike, another tool's word for it, or the same
+    key at another place; empty when there is none."""
+    plain = {_letters(name): name for name in known}
+    others = {_letters(name): meant for name, meant in _SYNONYMS.items()} if is_top else {}
+    for names in (plain, others):
+        if close := get_close_matches(_letters(key), names, n=1, cutoff=0.7):
+            return names[close[0]]
+    parts = [name for letters, name in plain.items() if len(letters) >= _WORD and letters in _letters(key)]
+    places = list(dict.fromkeys(paths_to(schema, key)))
+    return parts[0] if parts else " or ".join(places) if len(places) <= _MOST_PLACES else ""
+
+
+_WORD = 4
+"""Number of letters of the shortest key that is recognised inside another."""
+
+
+def _letters(key: str) -> str:
+    return "".join(letter for letter in key.lower() if letter.isalnum())
 
 
 def _wrong_kind(item: ErrorDetails, location: Location, node: Node | None) -> Fault:
@@ -123,21 +181,32 @@ def _wrong(item: ErrorDetails, node: Node) -> str:
         return f"{given} is not {_KINDS[kind]}"
     if kind == "literal_error":
         return f"{given} is not among the choices"
-    if kind == "greater_than_equal":
-        return f"{given} is less than {context['ge']}"
-    if kind == "less_than_equal":
-        return f"{given} is more than {context['le']}"
     if kind in ("too_short", "too_long"):
         return _count(context["actual_length"])
+    if kind in _BOUNDS:
+        return f"{given} is {_BOUNDS[kind][0]} {context[_BOUNDS[kind][1]]}"
+    if kind == "int_parsing_size":
+        return f"{given} is too large"
+    if kind == "string_too_short":
+        length = len(item["input"])
+        return f"{given} has {length} characters, and at least {context['min_length']} are needed" if length else _EMPTY
     if kind == "string_too_long":
         return f"{given} has {len(item['input'])} characters, at most {context['max_length']} fit"
     if kind == "value_error" and str(node.get("format", "")).startswith("ipv4"):
         return f"{given} is not {_FORMATS[node['format']]}: {_reason(context)}"
     if kind == "string_pattern_mismatch":
         return f"{given} is not {_hint(node)}" if "patternErrorMessage" in node else f"{given} does not fit"
-    return f"{given}: {item['msg'][0].lower()}{item['msg'][1:]}"
+    return f"{given} does not fit"
 
 
+_BOUNDS: Mapping[str, tuple[str, str]] = {
+    "greater_than_equal": ("less than", "ge"),
+    "greater_than": ("not more than", "gt"),
+    "less_than_equal": ("more than", "le"),
+    "less_than": ("not less than", "lt"),
+}
+"""Words, and the key of the bound in pydantic's context, by kind of error."""
+_EMPTY = "is empty"
 _FORMATS: Mapping[str, str] = {"ipv4": "an IPv4 address", "ipv4network": "an IPv4 range"}
 
 
@@ -162,7 +231,7 @@ def _write(item: ErrorDetails, schema: Schema, node: Node) -> str:
     if kind in ("too_short", "too_long"):
         return entries(node)
     if "minimum" in node or "maximum" in node:
-        return f"a whole number, {between(node.get('minimum'), node.get('maximum'))}"
+        return _number(node)
     if kind == "bool_type":
         return "true or false"
     if "placeholder" in node or "examples" in node:
@@ -170,6 +239,14 @@ def _write(item: ErrorDetails, schema: Schema, node: Node) -> str:
     if kind == "string_too_long" or kind == "string_pattern_mismatch":
         return _hint(node)
     return f"for example {_flow(suggestion(schema, node))}"
+
+
+def _number(node: Node) -> str:
+    """Return in words which numbers a value may have."""
+    if node["type"] == "integer":
+        return f"a whole number, {between(node.get('minimum'), node.get('maximum'))}"
+    least = f"more than {node['exclusiveMinimum']}" if "exclusiveMinimum" in node else f"{node['minimum']} or more"
+    return f"a number, {least}, {between(None, node.get('maximum'))}"
 
 
 def _count(count: int) -> str:

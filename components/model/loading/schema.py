@@ -114,6 +114,27 @@ def values_of(node: Node) -> Node | None:
     return next((value for value in values if isinstance(value, dict)), None)
 
 
+def paths_to(schema: Schema, key: str) -> Iterator[str]:
+    """Yield each place in a file that may have a key called ``key``, in dotted form. Names that the user chooses are
+    ``…`` in it."""
+    yield from _paths(schema, resolve(schema, schema), key, "")
+
+
+def _paths(schema: Schema, node: Node, key: str, at: str) -> Iterator[str]:
+    if key in node.get("properties", {}):
+        yield at + key
+    inside = {f"{at}{name}.": child for name, child in node.get("properties", {}).items()}
+    values = values_of(node) or node.get("items")
+    choices = [{"$ref": target} for target in node.get("discriminator", {}).get("mapping", {}).values()]
+    children = [
+        *inside.items(),
+        *((f"{at}….", child) for child in ([values] if isinstance(values, dict) else [])),
+        *((at, child) for child in choices),
+    ]
+    for place, child in children:
+        yield from _paths(schema, resolve(schema, child), key, place)
+
+
 def sample(schema: Schema, node: Node) -> Any:
     """Return a value that ``node`` accepts: an example, a fixed or default value, or the smallest one that it
     accepts."""

@@ -8,6 +8,7 @@ from clouds.base.faults import Fault, Location
 from components.model.environment import Environment
 from components.model.hosts.places import host_errors
 from components.model.network.address_plan import machine_capacity, plan
+from components.model.network.free_range import free
 from components.model.network.site_ranges import PlanError, plan_errors
 
 
@@ -34,6 +35,18 @@ def check_plan(environment: Environment) -> Iterator[Fault]:
             wrong = f"{count} machines do not fit into {subnet}, the {part} subnet of {control.site}"
             write = f"at most {machine_capacity(subnet)}, or a larger block for {control.site}"
             yield Fault(at=("control_plane", part, field), wrong=wrong, write=write, basis=basis)
+
+
+def check_used(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each range in use that the supernet overlaps."""
+    supernet, used = environment.supernet, environment.used
+    for index, range_ in enumerate(used):
+        if supernet.overlaps(range_):
+            offer = free(used, prefix=supernet.prefixlen)
+            such = "" if offer is None else f", such as {offer}"
+            wrong = f"{supernet} overlaps {range_}, which something else of yours uses (`used`)"
+            basis: tuple[Location, ...] = (("used", index),)
+            yield Fault(at=("supernet",), wrong=wrong, write=f"a range that nothing else uses{such}", basis=basis)
 
 
 def _findings(errors: Iterable[PlanError], basis: tuple[Location, ...]) -> Iterator[Fault]:

@@ -103,6 +103,7 @@ def policies(environment: Environment, *, today: date | None = None) -> Policies
             tags=environment.tags,
             supernet=environment.supernet,
             operators=environment.access.operators,
+            operators_inside=environment.access.operators_inside,
             public=_public(environment),
             destroyable=environment.destroyable,
         ),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from clouds.base.faults import Fault, Location
 from clouds.base.machine_types import MachineProperties
 from clouds.base.phrases import suggestion
-from clouds.registry import cloud_of
+from clouds.registry import cloud_of, clouds
 from components.model.environment import Environment
+from components.model.nodes.gpu_models import NVIDIA_ONLY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,20 @@ def check_machine_types(environment: Environment) -> Iterator[Fault]:
             continue
         cloud = cloud_of(site)
         if cloud.rents if wanted.at[0] == "pools" else cloud.holds_control_plane:
+            if maker := _accelerator(wanted.name):
+                yield Fault(
+                    at=wanted.at,
+                    wrong=f"{wanted.name!r} has {maker}, and {NVIDIA_ONLY}",
+                    write="a type with GPUs of NVIDIA's, or without GPUs",
+                    basis=(wanted.site, ("sites", wanted.site_name, "kind")),
+                )
+                continue
             yield from _check_machine_type(types, wanted=wanted, cloud=site.kind)
+
+
+def _accelerator(machine_type: str) -> str:
+    """Return the accelerators of a machine type of any cloud whose maker is not NVIDIA; empty when it has none."""
+    return next(filter(None, (cloud.machine_types.accelerator(machine_type) for cloud in clouds().values())), "")
 
 
 def _check_machine_type(types: dict[str, MachineProperties], *, wanted: _Wanted, cloud: str) -> Iterator[Fault]:

@@ -3,6 +3,7 @@ top of the project."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from clouds.base.phrases import word_list
 from clouds.base.replaces import Replaces
 from clouds.base.section import Section
 
@@ -44,6 +46,16 @@ def companion_versions(kubernetes: str) -> Mapping[str, str]:
     """Return the versions that go with this version of Kubernetes, by release; empty for a version that ``tools.toml``
     does not pin."""
     return dict(_tools()["belongs"].get(kubernetes, {}))
+
+
+def nearest_offered(release: str, version: str) -> str:
+    """Return advice on what to write instead of ``version``: the newest pinned version that it may mean, and all pinned
+    versions."""
+    offered = offered_versions(release)
+    minor = re.search(r"\d+\.\d+", version)
+    alike = [other for other in offered if minor and other.startswith(f"{minor[0]}.")]
+    newest = max(alike, key=lambda other: int(other.rpartition(".")[2]), default=offered[0])
+    return f'"{newest}"; this release pins {word_list(offered)}'
 
 
 class Versions(Section):

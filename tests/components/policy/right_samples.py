@@ -10,7 +10,19 @@ import pulumi_aws as aws
 from pulumi_azure_native import managedidentity, network, storage
 
 from tests.components.policy import samples as make
-from tests.components.policy.samples import DISK, EBS, GROUP, OPERATORS, OPTIONS, REGION, ROLES, SUPERNET, TAGS, Make
+from tests.components.policy.samples import (
+    DISK,
+    EBS,
+    GROUP,
+    OPERATORS,
+    OPERATORS_INSIDE,
+    OPTIONS,
+    REGION,
+    ROLES,
+    SUPERNET,
+    TAGS,
+    Make,
+)
 
 SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
 
@@ -64,6 +76,8 @@ def _ingress() -> Iterator[Make]:
     yield make.rules("ingress/right ike", protocol="Udp", source_address_prefix="*", destination_port_ranges=ports)
     yield make.rules("ingress/right esp", protocol="Esp", source_address_prefix="Internet")
     yield make.group_rule("ingress/right aws", cidr_ipv4="10.64.0.0/12", ip_protocol="-1")
+    inside = {"ip_protocol": "tcp", "from_port": 22, "to_port": 22}
+    yield make.group_rule("ingress/right operators inside", cidr_ipv4=OPERATORS_INSIDE, **inside)
     yield make.group_rule("ingress/right aws ike", cidr_ipv4="0.0.0.0/0", ip_protocol="udp", from_port=500, to_port=500)
     yield make.group_rule("ingress/right aws esp", cidr_ipv4="0.0.0.0/0", ip_protocol="50")
     yield make.group_rule("ingress/right by group", referenced_security_group_id="sg-1")

@@ -17,7 +17,7 @@ from clouds.base.policy import Resource
 from tests.support.declared import Outputs, Program, declare
 
 TAGS = {"longhaul-environment": "lab", "longhaul-site": "weu", "team": "research"}
-SUPERNET, OPERATORS = "10.64.0.0/12", "198.51.100.0/28"
+SUPERNET, OPERATORS, OPERATORS_INSIDE = "10.64.0.0/12", "198.51.100.0/28", "192.168.7.0/24"
 GROUP: dict[str, Any] = {"resource_group_name": "lab-weu"}
 REGION: dict[str, Any] = {"region": "us-east-1"}
 ROLES = "/subscriptions/s/providers/Microsoft.Authorization/roleDefinitions"

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import cache
+from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from clouds.base.policy import Resource, Rule
 from clouds.base.policy_rules import RULES
 from components.model import load
 from components.model.policy.judging import Policies, by_resource, checks, name_of, policies
-from tests.components.policy.samples import OPERATORS, SUPERNET, declared_samples
+from tests.components.policy.samples import OPERATORS, OPERATORS_INSIDE, SUPERNET, declared_samples
 from tests.support.hosts import STACKS
 
 MORE: Mapping[str, set[str]] = {
@@ -33,7 +34,9 @@ def judge() -> Policies:
     """Return the policies for the samples: the lab's, as if it were not destroyable and had tags and operators of its
     own."""
     lab = load(STACKS / "Pulumi.lab.yaml")
-    access = lab.access.model_copy(update={"operators": (lab.access.operators[0].supernet(new_prefix=28),)})
+    operators = (lab.access.operators[0].supernet(new_prefix=28),)
+    inside = (IPv4Network(OPERATORS_INSIDE),)
+    access = lab.access.model_copy(update={"operators": operators, "operators_inside": inside})
     changed = {"access": access, "tags": {"team": "research"}, "destroyable": False}
     return policies(lab.model_copy(update=changed), today=date(2026, 1, 1))
 
@@ -83,7 +86,8 @@ def test_a_finding_says_what_why_and_what_to_write() -> None:
         check="ingress",
         what="lets in 0.0.0.0/0, which is everyone",
         why=f"{rule_of('ingress').reason} ({rule_of('ingress').source})",
-        do="a source inside 10.64.0.0/12, or a range that access.operators declares",
+        do="a source inside 10.64.0.0/12, or a range that access.operators (public) or access.operators_inside "
+        "(private) declares",
     )
 
 

@@ -49,6 +49,7 @@ def test_the_command_of_the_page_makes_the_same(here: Here, root: Path) -> None:
     done = here.init(*(words.get(word, word) for word in shlex.split(line)[2:]))
     assert (done.code, done.err) == (Exit.OK, "")
     found = here.load()
+    assert [str(range_) for range_ in found.used] == ["10.0.0.0/12"]
     assert here.init(*COMPANY, "--force", "--used", "10.0.0.0/12").code == Exit.OK
     same = here.load()
     assert (found.sites.keys(), found.pools, found.hosts, found.supernet, found.control_plane) == (

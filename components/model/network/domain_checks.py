@@ -1,0 +1,76 @@
+"""Checks of the environment's domain: a private DNS zone, which answers for every name below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from clouds.base.faults import Caution, Fault, Location
+from clouds.registry import cloud_of
+from components.model.environment import Environment
+from contract.object_names import CLUSTER_DOMAIN
+from contract.reasons.plan import FileReason
+
+PRIVATE = ("corp", "home", "internal", "intranet", "lan", "local", "private", "test")
+"""Top-level domains that nobody can register (RFC 6761; RFC 6762, appendix G; ICANN, resolution 2024.07.29.06)."""
+
+SECOND_LEVEL = ("ac", "co", "com", "edu", "gov", "net", "org")
+"""Labels below which countries register names, such as `co.uk`."""
+
+
+def check_domain(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each name that the control plane's machines, or laptops in the VPN, would no longer find,
+    because the domain's zone answers for it (learn.microsoft.com, "What is a private Azure DNS zone?"). A zone that
+    exists already may have the names of issuers and depots."""
+    domain, own = environment.domain, "a domain that only this environment uses, such as"
+    write = f"{own} {environment.name}.longhaul.internal"
+    if _is_below(domain, CLUSTER_DOMAIN) or _is_below(CLUSTER_DOMAIN, domain):
+        wrong = f"{CLUSTER_DOMAIN} is the cluster's own zone of Services and pods, and {domain} overlaps it"
+        yield Fault(at=("domain",), wrong=wrong, write=write)
+    for site in {site.kind: site for site in environment.sites.values()}.values():
+        for service in cloud_of(site).service_domains:
+            if _is_below(service, domain) or _is_below(domain, service):
+                wrong = f"machines would no longer find {cloud_of(site).title}'s services below {service}"
+                yield Fault(at=("domain",), wrong=wrong, write=write, basis=(("sites",),))
+    if _is_made(environment):
+        for at, host in _hosts(environment):
+            if _is_below(host, domain):
+                wrong = f"machines would no longer find {host}: this environment's own zone answers for {domain}"
+                yield Fault(at=("domain",), wrong=wrong, write=write, basis=(at,))
+
+
+def domain_cautions(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution if the domain looks like a company's whole public domain."""
+    *_, second, top = labels = environment.domain.split(".")
+    is_country = len(top) == 2 and second in SECOND_LEVEL
+    if top in PRIVATE or len(labels) > (3 if is_country else 2) or not _is_made(environment):
+        return
+    yield Caution(
+        reason=FileReason.PUBLIC_DOMAIN,
+        at=("domain",),
+        wrong=f"the environment's own zone answers for every name below {environment.domain}: the control plane's "
+        "machines, and laptops in the VPN, find none of your other names there",
+        write=f"a domain of its own below it, such as {environment.name}.{environment.domain}",
+    )
+
+
+def _hosts(environment: Environment) -> Iterator[tuple[Location, str]]:
+    """Yield the names of servers that the control plane's machines or laptops need, with their places in the file."""
+    for name, issuer in environment.identity.issuers.items():
+        yield ("identity", "issuers", name, "url"), urlsplit(issuer.url).hostname or ""
+    control = environment.sites.get(environment.control_plane.site)
+    if control is not None and control.depot is not None:
+        yield ("sites", environment.control_plane.site, "depot"), urlsplit(control.depot).hostname or ""
+    if environment.vpn is not None and environment.vpn.name is not None:
+        yield ("vpn", "name"), environment.vpn.name
+
+
+def _is_made(environment: Environment) -> bool:
+    """Return whether Longhaul makes the domain's zone."""
+    name = environment.control_plane.site
+    site = environment.sites.get(name)
+    return site is not None and not cloud_of(site).parts.has_dns_zone(site)
+
+
+def _is_below(name: str, domain: str) -> bool:
+    return name == domain or name.endswith(f".{domain}")
