@@ -93,6 +93,16 @@ LabelKey = Annotated[
 ]
 """Key of a node label or taint: a DNS name of at most 253 characters, a slash and a name of at most 63."""
 
+ExtendedResource = Annotated[
+    str,
+    Field(
+        pattern=rf"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/{LABEL}$",
+        max_length=317,
+        json_schema_extra={"patternErrorMessage": "the name of a device plugin's resource, `domain/name`"},
+    ),
+]
+"""Name of a resource that a device plugin registers (kubernetes.io, "Extended resources")."""
+
 LabelValue = Annotated[
     str,
     Field(

@@ -9,7 +9,7 @@ from pydantic import Field
 from clouds.base.machine_types import MachineProperties
 from clouds.base.pool_section import Pool
 from clouds.base.replaces import Replaces
-from clouds.base.section import FileName, LeftOut, Name, Principal, Range, Section
+from clouds.base.section import ExtendedResource, FileName, LeftOut, Name, Principal, Range, Section
 from components.model.autoscaler.section import Autoscaler
 from components.model.backups.section import Backups
 from components.model.control_plane.section import ControlPlane
@@ -189,6 +189,12 @@ class Environment(Section):
     queues: Annotated[bool | None, Replaces.API] = None
     """True when jobs queue for their teams' capacity: Kueue and JobSet run on the API servers' machines. A change
     replaces these machines, one at a time. If left out, there are queues when there are `teams`."""
+    extended_resources: Annotated[tuple[ExtendedResource, ...], Replaces.NOTHING] = Field(
+        default=(), max_length=32, examples=[["smarter-devices/fuse"]]
+    )
+    """Resources of your own device plugins that teams' jobs may request, such as `smarter-devices/fuse`, which SkyPilot
+    requests for each pod that mounts a bucket. Queues do not count them. A job that requests a resource that neither
+    Longhaul nor this list knows waits for ever: `longhaul capacity` names the resource."""
     tags: Annotated[dict[str, str], Replaces.NOTHING] = Field(default_factory=dict)
     """Tags of every cloud resource, in addition to Longhaul's own (`longhaul-…` and `Name`). Each of the environment's
     clouds must accept the names and values. At most 46 tags; at most 13 where Longhaul makes the DNS zone, because an

@@ -128,7 +128,14 @@ def _quotas(name: str, resources: tuple[str, ...], counted: Mapping[str, Mapping
 
 def _resources(environment: Environment, gpus: bool) -> tuple[str, ...]:
     """Return the resources that jobs of a team may request."""
-    return (CPU, *((GPU_RESOURCE,) if gpus else ()), MEMORY, "ephemeral-storage", *_machines(environment))
+    return (
+        CPU,
+        *((GPU_RESOURCE,) if gpus else ()),
+        MEMORY,
+        "ephemeral-storage",
+        *_machines(environment),
+        *environment.extended_resources,
+    )
 
 
 def _machines(environment: Environment) -> Iterator[str]:

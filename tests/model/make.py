@@ -143,6 +143,7 @@ def full() -> dict[str, Any]:
     next(iter(raw["pools"].values())).update(idle_minutes=30, join_minutes=35)
     raw["pod_security"] = {"exempt_namespaces": ["monitoring", "0-storage"]}
     raw["queues"] = True
+    raw["extended_resources"] = ["smarter-devices/fuse"]
     raw["bare_metal"] = "hosts.test.yaml"
     raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
     huge = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "local_ssd_gb": 100}

@@ -8,12 +8,16 @@ from clouds.base.faults import Fault, Location
 from clouds.base.phrases import suggestion
 from components.model.environment import Environment
 from components.model.identity.sign_in import prefix_fault
+from components.model.nodes.rdma import EFA_RESOURCE, SHARED, shared_resource
 from components.model.pools.capacity_kinds import CapacityKind, kinds, pool_kinds
 from components.model.teams.queues import NAMESPACE, has_queues
 from components.model.teams.section import Share, Team
+from contract.resources import GPU_RESOURCE
 
 TOLERATIONS = 8
 """Largest number of tolerations of a flavor (kueue.x-k8s.io/v1beta2, ``ResourceFlavorSpec``)."""
+KNOWN_RESOURCES = (GPU_RESOURCE, EFA_RESOURCE, *map(shared_resource, SHARED))
+"""Resources of device plugins that teams' queues know without the file."""
 OURS = ("default", NAMESPACE)
 """Namespaces whose names no team may have, in addition to Kubernetes' own (``kube-…``)."""
 
@@ -26,6 +30,10 @@ def check_teams(environment: Environment) -> Iterator[Fault]:
     if not has_queues(environment):
         basis: tuple[Location, ...] = (("teams",),)
         yield Fault(at=("queues",), wrong="teams have queues", write="true, or leave it out", basis=basis)
+    for index, resource in enumerate(environment.extended_resources):
+        if resource in KNOWN_RESOURCES:
+            wrong = f"queues know {resource} already"
+            yield Fault(at=("extended_resources", index), wrong=wrong, write="leave it out")
     for name, team in environment.teams.items():
         yield from _check_name(environment, name)
         yield from _check_people(environment, name, team)

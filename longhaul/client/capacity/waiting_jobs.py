@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from contract.kubernetes.connection import Object
@@ -9,6 +10,10 @@ from contract.kubernetes.times import parse_time
 from contract.resources import GPU_RESOURCE
 from longhaul.client.capacity.amounts import CPU, MILLI, number
 from longhaul.client.capacity.state import Amount, PendingJob
+
+_UNKNOWN_RESOURCE = re.compile(r"\bresource (\S+) unavailable in ClusterQueue")
+"""Kueue's words about a resource without a quota (sigs.k8s.io/kueue 0.19, ``pkg/scheduler/flavorassigner``)."""
+_ADDED_TO = "`extended_resources` in the environment's file"
 
 
 def is_waiting(item: Object) -> bool:
@@ -55,6 +60,9 @@ def _waits_for(status: Object, conditions: Mapping[str, Object]) -> str:
         message = "; ".join(str(check["message"]) for check in checks if check.get("message"))
         return f"{after}nodes{f': {message}' if message else ''}"
     message = str(conditions.get("QuotaReserved", {}).get("message") or "")
+    unknown = dict.fromkeys(_UNKNOWN_RESOURCE.findall(message))
+    if unknown:
+        return f"{after}nothing: no queue knows {', '.join(unknown)}; an administrator adds it to {_ADDED_TO}"
     return f"{after}its turn{f': {message}' if message else ''}"
 
 

@@ -16,7 +16,7 @@ from components.model.pools.capacity_kinds import kinds
 from components.model.teams.section import Share, Team
 from components.objects.pod_priorities import CLASSES
 from components.objects.queue_managers import CHECK
-from components.objects.queue_quotas import _guaranteed
+from components.objects.queue_quotas import _guaranteed, cluster_queue, cohort
 from contract.labels import KIND_LABEL
 from tests.model.make import issuer
 from tests.support.declared import Program, plain
@@ -208,3 +208,11 @@ def test_jobs_ask_for_nodes_where_somebody_answers(
     queues = objects(declare_objects(environment.model_copy(update={"autoscaler": autoscaler})), "ClusterQueue")
     checks = {"admissionChecks": [{"name": CHECK}]} if asked else None
     assert {one["spec"].get("admissionChecksStrategy") == checks for one in queues.values()} == {True}
+
+
+def test_resources_of_own_devices_are_covered_without_a_limit(environment: Environment) -> None:
+    own = "smarter-devices/fuse"
+    changed = environment.model_copy(update={"extended_resources": (own,)})
+    for spec in (cohort(changed, kinds(changed)), *(cluster_queue(changed, name, kinds(changed)) for name in TEAMS)):
+        for amounts in quotas(spec, of=(own,)).values():
+            assert amounts == {own: {"nominalQuota": "1P"}}

@@ -123,10 +123,19 @@ def test_a_team_is_guaranteed_uses_and_borrows() -> None:
     assert (h100.may_borrow, found.running, found.waiting) == (128, 4, 2)
 
 
+UNKNOWN = "couldn't assign flavors to pod set main: resource smarter-devices/fuse unavailable in ClusterQueue"
+
+
 @pytest.mark.parametrize(
     ("conditions", "status", "waits_for"),
     [
         ([condition("QuotaReserved", "False", message="no quota")], {}, "its turn: no quota"),
+        (
+            [condition("QuotaReserved", "False", message=UNKNOWN)],
+            {},
+            "nothing: no queue knows smarter-devices/fuse; an administrator adds it to `extended_resources` in the "
+            "environment's file",
+        ),
         ([], {}, "its turn"),
         (
             [condition("QuotaReserved", "True"), condition("Admitted", "False")],

@@ -93,6 +93,7 @@ def changed(at: str, to: object) -> dict[str, Any]:
             "is before it begins",
             "the last day",
         ),
+        ("extended_resources", ["fuse"], "extended_resources.0", "is not the name of a device plugin's", "domain/name"),
         ("clusterr", {}, None, "is not a key", "control_plane, if that was meant"),
         ("node_pools", {}, None, "is not a key", "pools, if that was meant"),
         ("nodes", {}, None, "is not a key", "max_nodes, if that was meant"),

@@ -78,6 +78,11 @@ def test_what_cannot_hold_is_refused(declared: dict[str, Any], key: str, wrong: 
     assert wrong in problem.wrong
 
 
+def test_a_resource_that_queues_know_is_not_named_again(tmp_path: Path) -> None:
+    problem = only(write(tmp_path, teams(vision=VISION) | {"extended_resources": ["a.com/b", "nvidia.com/gpu"]}))
+    assert (problem.key, problem.write) == ("extended_resources.1", "leave it out")
+
+
 def test_a_pool_s_name_is_answered_with_its_kind(tmp_path: Path) -> None:
     assert only(write(tmp_path, teams(vision=share("far", gpus=1)))).write == "h100-spot"
 
