@@ -98,6 +98,7 @@ ExtendedResource = Annotated[
     Field(
         pattern=rf"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/{LABEL}$",
         max_length=317,
+        examples=["smarter-devices/fuse"],
         json_schema_extra={"patternErrorMessage": "the name of a device plugin's resource, `domain/name`"},
     ),
 ]

@@ -16,7 +16,8 @@ from tests.model.files import write
 
 
 def other(**changes: Any) -> dict[str, Any]:
-    return {**copy.deepcopy(make.minimal()), **changes}
+    domain = f"{changes.get('name', 'test')}.longhaul.internal"
+    return {**copy.deepcopy(make.minimal()), "domain": domain, **changes}
 
 
 def test_environments_that_overlap_are_both_named(tmp_path: Path) -> None:

@@ -315,7 +315,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         untested,
         {},
         {
-            "versions.kubernetes": "1.99.0 is not the version that this release was tested with",
+            "versions.kubernetes": "this release pins no kubernetes 1.99.0",
             "versions.etcd": "9.9.9 is not the version",
         },
     ),
