@@ -116,7 +116,7 @@ def values_of(node: Node) -> Node | None:
 
 def paths_to(schema: Schema, key: str) -> Iterator[str]:
     """Yield each place in a file that may have a key called ``key``, in dotted form. Names that the user chooses are
-    ``…`` in it."""
+    ``NAME`` in it."""
     yield from _paths(schema, resolve(schema, schema), key, "")
 
 
@@ -128,7 +128,7 @@ def _paths(schema: Schema, node: Node, key: str, at: str) -> Iterator[str]:
     choices = [{"$ref": target} for target in node.get("discriminator", {}).get("mapping", {}).values()]
     children = [
         *inside.items(),
-        *((f"{at}….", child) for child in ([values] if isinstance(values, dict) else [])),
+        *((f"{at}NAME.", child) for child in ([values] if isinstance(values, dict) else [])),
         *((at, child) for child in choices),
     ]
     for place, child in children:

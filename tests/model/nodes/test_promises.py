@@ -316,7 +316,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         {},
         {
             "versions.kubernetes": "this release pins no kubernetes 1.99.0",
-            "versions.etcd": "9.9.9 is not the version",
+            "versions.etcd": "this release pins no etcd 9.9.9",
         },
     ),
     "no-node": (no_node, {}, {"pools": "no pool has a `min`, and there is no host: nothing runs CoreDNS"}),
