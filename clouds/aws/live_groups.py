@@ -40,6 +40,7 @@ HANGS = timedelta(minutes=15)
 NEXT_ZONE = timedelta(seconds=30)
 """Time for a group in several zones to try the next zone after a failed launch."""
 SIGNS = {
+    Cause.ADDRESSES: ("insufficientfreeaddressesinsubnet", "not enough free addresses"),
     Cause.QUOTA: (
         "vcpulimitexceeded", "vcpu limit", "instancelimitexceeded", "instance limit", "quota",
         "maxspotinstancecountexceeded", "max spot instance count",

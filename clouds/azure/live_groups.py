@@ -15,7 +15,7 @@ from typing import Any
 from clouds.azure.groups import AzurePoolGroups
 from clouds.azure.names import resource_group_path
 from clouds.azure.resource_manager import ResourceManager
-from clouds.azure.scale_set_documents import creation_times, machine_of, refusal_of, target
+from clouds.azure.scale_set_documents import creation_times, is_spot, machine_of, refusal_of, target
 from clouds.azure.scale_set_observer import ScaleSetObserver, SetList
 from clouds.azure.session import RequestSender, credentials
 from clouds.azure.site import AzureSite
@@ -159,8 +159,9 @@ class AzureGroup:
         """Return the machines that could not be allocated. They stay in the scale set as failed and count towards its
         capacity; their instance view has the reason (REST reference, "Virtual Machine Scale Set VMs - List",
         ``$expand``). A request that exceeds a quota is refused at once, and leaves no such machine."""
+        spot = is_spot(self._document())
         items = self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION, expand="instanceView")
-        return tuple(refusal for item in items if (refusal := refusal_of(item)))
+        return tuple(refusal for item in items if (refusal := refusal_of(item, spot=spot)))
 
     def console(self, machine: LiveMachine) -> str:
         """Return the command that runs on the machine itself, through Azure's agent."""

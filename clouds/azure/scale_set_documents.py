@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from clouds.azure.refusals import SIGNS
+from clouds.azure.refusals import refusal_cause
 from clouds.base.live_groups import Life, LiveMachine
-from clouds.base.refusals import Refusal, cause_of
+from clouds.base.refusals import Refusal
 
 LIVES = {"deleting": Life.LEAVING, "creating": Life.CHANGING, "updating": Life.CHANGING, "migrating": Life.CHANGING}
 
@@ -50,7 +50,12 @@ def creation_times(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {id_: time for id_, time in times.items() if time}
 
 
-def refusal_of(item: Mapping[str, Any]) -> Refusal | None:
+def is_spot(scale_set: Mapping[str, Any]) -> bool:
+    """Return whether a scale set's machines are spot machines."""
+    return bool(scale_set["properties"].get("virtualMachineProfile", {}).get("priority") == "Spot")
+
+
+def refusal_of(item: Mapping[str, Any], *, spot: bool) -> Refusal | None:
     """Return the refusal of a machine that was not made; None for a machine that was made. A failed machine that is
     running or stopped was made: its provisioning state is that of a later operation (learn.microsoft.com, "States and
     billing status of Azure Virtual Machines")."""
@@ -64,5 +69,8 @@ def refusal_of(item: Mapping[str, Any]) -> Refusal | None:
     code = str(failed["code"]).removeprefix(FAILED).removeprefix("/")
     words = ": ".join(filter(None, (code, str(failed.get("message") or ""))))
     return Refusal(
-        cause=cause_of(words, SIGNS), at=datetime.fromisoformat(at), words=words, machine=str(item["instanceId"])
+        cause=refusal_cause(words, spot=spot),
+        at=datetime.fromisoformat(at),
+        words=words,
+        machine=str(item["instanceId"]),
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 from clouds.azure.errors import AzureError
 from clouds.azure.resource_manager import ResourceManager
-from clouds.azure.scale_set_documents import creation_times, machine_of, refusal_of, target
+from clouds.azure.scale_set_documents import creation_times, is_spot, machine_of, refusal_of, target
 from clouds.azure.session import RequestSender
 from clouds.azure.versions import COMPUTE_VERSION
 from clouds.base.live_groups import GroupObservation, GroupState, Life, LiveMachine, unjoined
@@ -112,7 +112,7 @@ class ScaleSetObserver:
         mark = (target(document), str(wanted), state)
         listing = self._listing
         if listing is None or listing.writes != writes or listing.mark != mark or self._is_due(listing):
-            listing = self._listing = self._listed(mark, writes, wanted)
+            listing = self._listing = self._listed(mark, writes, wanted, spot=is_spot(document))
         joining = unjoined(listing.machines, nodes)
         owes = joining or wanted > sum(machine.counted for machine in listing.machines)
         return GroupObservation(
@@ -133,14 +133,14 @@ class ScaleSetObserver:
     def _is_due(self, listing: _MachineListing) -> bool:
         return self._clock() - listing.at >= (SETTLED_S if listing.settled else CHANGING_S) * listing.pages
 
-    def _listed(self, mark: tuple[str, ...], writes: int, wanted: int) -> _MachineListing:
+    def _listed(self, mark: tuple[str, ...], writes: int, wanted: int, *, spot: bool) -> _MachineListing:
         at = self._clock()
         pages = list(
             self._manager.page_by_page(f"{self._path}/virtualMachines", version=COMPUTE_VERSION, expand="instanceView")
         )
         items = [item for page in pages for item in page]
         machines = tuple(machine for item in items if (machine := machine_of(item)))
-        refusals = tuple(refusal for item in items if (refusal := refusal_of(item)))
+        refusals = tuple(refusal for item in items if (refusal := refusal_of(item, spot=spot)))
         in_service = all(machine.life is Life.PRESENT for machine in machines) and not refusals
         return _MachineListing(
             mark=mark,

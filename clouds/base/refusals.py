@@ -17,6 +17,8 @@ class Cause(StrEnum):
     """The account's quota allows no more of these machines."""
     SPOT = "spot"
     """The cloud has no spare machine, or none at this price."""
+    ADDRESSES = "addresses"
+    """The subnet has no addresses left for more machines."""
     OTHER = "other"
 
 

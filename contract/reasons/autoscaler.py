@@ -59,6 +59,8 @@ class WaitReason(StrEnum):
     """The account's quota for such machines is used up. The pool is asked again later."""
     SPOT_UNAVAILABLE = "SpotUnavailable"
     """The cloud has no spot machine, or none at this price. The pool is asked again later."""
+    OUT_OF_ADDRESSES = "OutOfAddresses"
+    """The pool's subnet has no addresses left. The pool is asked again later."""
     REFUSED = "Refused"
     """The cloud refused for another cause. The pool is asked again later."""
     NOT_MADE = "NotMade"

@@ -66,6 +66,11 @@ def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
             yield from ((name, risk) for risk in risks)
         if len(site.zones) == 1:
             yield name, _one_zone(name, site.zones[0])
+    control = environment.control_plane
+    if control.etcd.members == 1:
+        yield control.site, _one_member()
+    if control.api.servers == 1:
+        yield control.site, _one_api_server()
     for name, pool in environment.pools.items():
         if environment.machine_type(pool.machine_type).gpus and not pool.spot and pool.reservation is None:
             yield pool.site, _unreserved(name)
@@ -106,6 +111,31 @@ def _one_zone(site: str, zone: str) -> Risk:
     )
 
 
+def _one_member() -> Risk:
+    return Risk(
+        reason=FileReason.ONE_MEMBER,
+        what="The etcd cluster has one member.",
+        where="control_plane.etcd.members",
+        why="Its data is on a local disk, which is lost with the machine: then only a backup is left. Nothing can "
+        "replace the machine without a restore.",
+        do="Three members, or five; one is for trying, with `backups` at most.",
+    )
+
+
+def _one_api_server() -> Risk:
+    return Risk(
+        reason=FileReason.ONE_API_SERVER,
+        what="There is one API server.",
+        where="control_plane.api.servers",
+        why="While its machine is replaced or fails, no node joins, no pod is scheduled, and nobody reaches the API.",
+        do="Two servers, or more.",
+    )
+
+
+_OF_A_NEW_SITE = (FileReason.ONE_ZONE, FileReason.ONE_MEMBER, FileReason.ONE_API_SERVER)
+"""Risks that a change introduces when it makes their site, where no earlier file shows it."""
+
+
 def _new(case: Case, site: str, risk: Risk) -> bool:
     """Return whether the change introduces a risk. With an earlier file, compare the two files. Without an earlier
     file, look at the changes of the site's gateway, tunnels or network. For a refused risk the state decides, if there
@@ -119,7 +149,7 @@ def _new(case: Case, site: str, risk: Risk) -> bool:
         return True
     if risk.pool:
         return any(change.action in _MADE and case.places.of(change).part == risk.pool for change in case.changes)
-    if risk.reason is FileReason.ONE_ZONE:
+    if risk.reason in _OF_A_NEW_SITE:
         return site in new_sites(case)
     return any(_concerns(case, change, site) and _makes(change, only=risk.refused) for change in case.changes)
 

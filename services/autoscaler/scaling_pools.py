@@ -151,6 +151,7 @@ REASONS = {
     Cause.CAPACITY: WaitReason.OUT_OF_CAPACITY,
     Cause.QUOTA: WaitReason.QUOTA_EXCEEDED,
     Cause.SPOT: WaitReason.SPOT_UNAVAILABLE,
+    Cause.ADDRESSES: WaitReason.OUT_OF_ADDRESSES,
     Cause.OTHER: WaitReason.REFUSED,
 }
 """Reasons why pods wait, by the cause of a refusal."""

@@ -22,8 +22,8 @@ def check_domain(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each name that the control plane's machines, or laptops in the VPN, would no longer find,
     because the domain's zone answers for it (learn.microsoft.com, "What is a private Azure DNS zone?"). A zone that
     exists already may have the names of issuers and depots."""
-    domain, own = environment.domain, "a domain that only this environment uses, such as"
-    write = f"{own} {environment.name}.longhaul.internal"
+    domain = environment.domain
+    write = f"a domain that only this environment uses, such as {environment.name}.longhaul.internal"
     if _is_below(domain, CLUSTER_DOMAIN) or _is_below(CLUSTER_DOMAIN, domain):
         wrong = f"{CLUSTER_DOMAIN} is the cluster's own zone of Services and pods, and {domain} overlaps it"
         yield Fault(at=("domain",), wrong=wrong, write=write)

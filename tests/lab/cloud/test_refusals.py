@@ -25,7 +25,7 @@ from tests.lab.cloud.operator import Operator
         ("AllocationFailed", Cause.CAPACITY),
         ("ZonalAllocationFailed", Cause.CAPACITY),
         ("OverconstrainedAllocationRequest", Cause.CAPACITY),
-        ("SkuNotAvailable", Cause.SPOT),
+        ("SkuNotAvailable", Cause.CAPACITY),
     ],
 )
 def test_a_machine_that_was_not_allocated_says_why(live: Live, error: str, cause: Cause) -> None:
@@ -111,7 +111,7 @@ def test_statuses_that_the_lab_does_not_send(code: str, message: str, cause: Cau
         "time": "2026-03-01T12:00:00.1234567+00:00",
     }
     item = {"instanceId": "4", "properties": {"instanceView": {"statuses": [status]}}}
-    found = refusal_of(item)
+    found = refusal_of(item, spot=True)
     assert found is not None
     assert (found.cause, found.machine, found.at.hour) == (cause, "4", 12)
     assert found.words.endswith(message)

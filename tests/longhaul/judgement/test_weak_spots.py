@@ -142,3 +142,16 @@ def test_adapters_that_no_device_plugin_gives_to_pods() -> None:
 
     assert FileReason.NO_DEVICE_PLUGIN in reasons_of(judged(base=lab(), environment=lab(with_adapters)).reasons)
     assert reasons_of(judged(base=lab(), environment=lab(with_plugin)).reasons) == set()
+
+
+def test_a_control_plane_without_a_substitute() -> None:
+    def alone(raw: dict[str, Any]) -> None:
+        raw["control_plane"]["etcd"]["members"] = raw["control_plane"]["api"]["servers"] = 1
+        raw["control_plane"]["etcd"].pop("learner", None)
+
+    expected = {FileReason.ONE_MEMBER, FileReason.ONE_API_SERVER}
+    assert expected <= reasons_of(judged(base=lab(), environment=lab(alone)).reasons)
+    assert expected <= reasons_of(judged(environment=lab(alone)).risks), "they are there already"
+    network = step("create", "azure-native:network:VirtualNetwork", "lab-weu-network-vnet", after={})
+    made = judged(network, environment=lab(alone))
+    assert expected <= reasons_of(made.reasons), reasons_of(made.reasons)
