@@ -38,7 +38,7 @@ class Aws(Cloud[AwsSite]):
     kind = "aws"
     title = "AWS"
     site_type = AwsSite
-    picture = Picture(title="AWS", light="#9c5000", dark="#f2a552", zones_have_ranges=True, gateway="of the VPC")
+    picture = Picture(title="AWS", light="#9c5000", dark="#f2a552", zones_have_ranges=True)
     provider = "aws"
     service_domains = ("amazonaws.com",)
     user_data_limit = 16384

@@ -25,6 +25,10 @@ class AwsSiteTunnels(SiteTunnels[AwsSite]):
         other site's address."""
         return tuple(f"0-{tunnel}" for tunnel in range(TUNNELS))
 
+    def gateway_words(self, site: AwsSite) -> str:
+        """Return the gateway's place."""
+        return "of the VPC"
+
     def views(self, place: Place[AwsSite], links: Sequence[str]) -> list[TunnelView]:
         """Return the tunnels of all connections of the site, by one request."""
         wanted = {f"tag:{ENVIRONMENT}": place.environment, f"tag:{SITE}": place.name}

@@ -45,7 +45,6 @@ class Azure(Cloud[AzureSite]):
         dark="#5aa9ff",
         # A subnet spans all zones.
         zones_have_ranges=False,
-        gateway="two instances",
         gateway_in_subnet=True,
     )
     holds_control_plane = True

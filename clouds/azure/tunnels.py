@@ -33,6 +33,10 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
         routes are static."""
         return True
 
+    def gateway_words(self, site: AzureSite) -> str:
+        """Return the number of the gateway's active instances. A gateway with one has another in standby."""
+        return "two active instances" if gateway_addresses(site) > 1 else "one active instance, one in standby"
+
     def views(self, place: Place[AzureSite], links: Sequence[str]) -> list[TunnelView]:
         """Return the site's connections. This takes one request for the list, which omits changing values, and one for
         each connection of the environment."""

@@ -49,8 +49,6 @@ class Picture:
     """Colour on a dark page. Text in this colour must be readable."""
     zones_have_ranges: bool
     """True when each zone has subnets of its own, which the map lists."""
-    gateway: str = ""
-    """Text about the VPN gateway that the cloud makes; empty where it makes none."""
     gateway_in_subnet: bool = False
     """True when the VPN gateway is in the site's gateway subnet, which the map then shows."""
 

@@ -69,6 +69,10 @@ class SiteTunnels(Generic[SiteT]):
         second one when the first is down."""
         return False
 
+    def gateway_words(self, site: SiteT) -> str:
+        """Return words about the cloud's own VPN gateway of the site; empty where there is none."""
+        return ""
+
     def views(self, place: Place[SiteT], links: Sequence[str]) -> list[TunnelView]:
         """Return the tunnels of these links as the site's own gateway reports them; an empty list when no cloud knows
         this gateway. Raise ``CloudError`` when the cloud does not answer."""

@@ -15,6 +15,14 @@ class UserDataError(ValueError):
     """Raised when the user-data is too large, contains a secret, or is for a site without user-data."""
 
 
+class UserDataTooLargeError(UserDataError):
+    """Raised when the user-data is larger than the cloud accepts. Sizes are in bytes."""
+
+    def __init__(self, message: str, *, size: int, limit: int) -> None:
+        super().__init__(message)
+        self.size, self.limit = size, limit
+
+
 @dataclass(frozen=True, kw_only=True)
 class UserData:
     """Content of user-data, and the machines it is for."""
@@ -57,8 +65,11 @@ def _within_limit(text: str, data: UserData) -> str:
     if limit is None:
         raise UserDataError(f"{data.name}: its site is of kind {data.site.kind}, which takes no user-data")
     if size > limit:
-        raise UserDataError(
+        raise UserDataTooLargeError(
             f"{data.name}: its user-data is {size} bytes, {data.site.kind} takes {limit}: "
-            "move what is the same on every machine into the image (images/rootfs)"
+            "name fewer certificates under depots.authority, or smaller ones (`longhaul validate`); whoever changes "
+            "Longhaul moves what is the same on every machine into the image (images/rootfs)",
+            size=size,
+            limit=limit,
         )
     return text

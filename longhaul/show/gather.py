@@ -52,6 +52,7 @@ def gather_overview(environment: Environment) -> Overview:
         kubernetes_service=addresses.kubernetes_service,
         dns_service=addresses.dns_service,
         operators=addresses.operators,
+        laptops=addresses.laptops,
         pod_mtu=pod_mtu(environment),
         totals=_totals(environment, pools, hosts),
         sites=tuple(_sites(environment, addresses)),
@@ -93,8 +94,7 @@ def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteVie
             infra=ranges.infra,
             nodes=ranges.nodes,
             pods=ranges.pods,
-            # The VPN machines' addresses are shown with the machines.
-            subnets={part: ranges.subnet(part) for part in INFRA_SUBNETS if part != Role.VPN},
+            subnets={part: ranges.subnet(part) for part in INFRA_SUBNETS if part != Role.VPN or environment.vpn},
             zones=tuple(
                 ZoneRanges(zone=zone, nodes=ranges.zone_subnet(index), pods=ranges.zone_pods(index))
                 for index, zone in enumerate(site.zones)

@@ -198,6 +198,8 @@ class Overview:
     kubernetes_service: IPv4Address
     dns_service: IPv4Address
     operators: IPv4Network
+    laptops: IPv4Network
+    """Addresses of laptops inside the VPN's tunnels."""
     pod_mtu: int
     """Largest packet of a pod, bytes."""
     totals: Totals

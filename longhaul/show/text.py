@@ -203,7 +203,8 @@ def _hosts(overview: Overview) -> Iterator[str]:
 
 def _addresses(overview: Overview, *, everything: bool) -> Iterator[str]:
     rows = [(site.name, str(site.block), str(site.infra), str(site.nodes), str(site.pods)) for site in overview.sites]
-    rows += [("services", str(overview.services), "", "", ""), ("operators", str(overview.operators), "", "", "")]
+    shared = {"services": overview.services, "operators": overview.operators, "laptops": overview.laptops}
+    rows += [(name, str(range_), "", "", "") for name, range_ in shared.items()]
     yield from table((f"OF {overview.supernet}", "RANGE", "INFRASTRUCTURE", "NODES", "PODS"), rows)
     yield f"{INDENT}kubernetes service {overview.kubernetes_service}, DNS service {overview.dns_service}"
     yield ""

@@ -45,7 +45,7 @@ def _examined(invocation: Invocation) -> Mapping[str, Examined]:
     project, env = find_project(invocation.options.project), invocation.options.env
     project.definition()  # a file that the engine refuses makes no environment
     by_name = {env: project.examine(env)} if env else examine_directory(project.stacks)
-    problems = [problem for name, examined in by_name.items() for problem in _of_images(project, name, examined)]
+    problems = [problem for name, examined in by_name.items() for problem in _rendered(project, name, examined)]
     if problems:
         raise ConfigurationError(
             problems, warnings=[warning for examined in by_name.values() for warning in examined.warnings]
@@ -53,12 +53,15 @@ def _examined(invocation: Invocation) -> Mapping[str, Examined]:
     return by_name
 
 
-def _of_images(project: Project, env: str, examined: Examined) -> Iterator[Problem]:
-    """Yield the problems of images that were baked here: their manifests list the kubelet's version."""
+def _rendered(project: Project, env: str, examined: Examined) -> Iterator[Problem]:
+    """Yield the problems of what is made of a valid file: user data that is too large, and images that were baked here,
+    whose manifests list the kubelet's version."""
     from components.model.versions.steps import image_faults
+    from components.render.user_data_faults import user_data_faults
     from longhaul.project.baked_images import image_versions
 
     where = Context(project=project, env=env, lab=find_lab(project.root, env))
+    yield from map(examined.problem, user_data_faults(examined.environment))
     for fault in image_faults(examined.environment, image_versions(where, examined.environment, os.environ)):
         yield examined.problem(fault)
 

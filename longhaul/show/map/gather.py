@@ -33,7 +33,7 @@ def gather(environment: Environment) -> MapFacts:
         figures=tuple(_figures(environment, addresses)),
         supernet=addresses.supernet,
         parts=tuple(_parts(environment, addresses)),
-        shared=tuple(_shared(addresses)),
+        shared=tuple(_shared(environment, addresses)),
         sites=tuple(
             site_facts(environment, addresses, name, tunnels=tunnel_counts[name]) for name in environment.sites
         ),
@@ -82,14 +82,18 @@ def _parts(environment: Environment, addresses: AddressPlan) -> Iterator[RangePa
     ]
     parts.append(part_of(outer, addresses.services, name="services", css="shared"))
     parts.append(part_of(outer, addresses.operators, name="operators", css="shared"))
+    if environment.vpn:
+        parts.append(part_of(outer, addresses.laptops, name="laptops", css="shared"))
     yield from sorted(parts, key=lambda part: part.start)
 
 
-def _shared(addresses: AddressPlan) -> Iterator[tuple[str, str]]:
+def _shared(environment: Environment, addresses: AddressPlan) -> Iterator[tuple[str, str]]:
     yield "services", str(addresses.services)
     yield "kubernetes service", str(addresses.kubernetes_service)
     yield "DNS service", str(addresses.dns_service)
     yield "operators", str(addresses.operators)
+    if environment.vpn:
+        yield "laptops", str(addresses.laptops)
 
 
 def _link(environment: Environment, link: PlannedLink) -> LinkFacts:

@@ -71,6 +71,7 @@ def _control_plane(environment: Environment, addresses: AddressPlan) -> CardSect
     machines = (
         ("API servers", "api", control.api.servers, control.api.machine_type),
         ("etcd", "etcd", control.etcd.members, control.etcd.machine_type),
+        *([("etcd's learner", "etcd", 1, control.etcd.learner.machine_type)] if control.etcd.learner else []),
         ("etcd for events", "events", control.events.members, control.events.machine_type),
         *([("laptops' VPN", "vpn", MACHINES, vpn.machine_type)] if vpn else []),
     )
@@ -89,17 +90,17 @@ def _size(environment: Environment, kind: str) -> str:
 
 def _gateways(environment: Environment, addresses: AddressPlan, name: str, *, tunnels: int) -> Iterator[CardSection]:
     site = environment.sites[name]
-    made = cloud_of(site).picture
+    words = cloud_of(site).tunnels.gateway_words(site)
     lines: list[CardLine] = []
     for place in gateway_places(environment, addresses):
         if place.site == name:
             machine, public = f"{environment.name}-{place.name}", str(place.public_address)
             lines += entry(machine, public, under=f"inside {place.address}", beside="public", face=CODE)
-    if tunnels and made.gateway_in_subnet:
+    if tunnels and cloud_of(site).picture.gateway_in_subnet:
         subnet = str(addresses.sites[name].subnet("gateway"))
-        lines += entry("VPN gateway", subnet, under=made.gateway, face=CODE)
-    elif tunnels and made.gateway:
-        lines += entry("VPN gateway", made.gateway, face=TEXT)
+        lines += entry("VPN gateway", subnet, under=words, face=CODE)
+    elif tunnels and words:
+        lines += entry("VPN gateway", words, face=TEXT)
     if lines:
         count = len(site.gateways) or 1
         note = counted(tunnels, "IPsec tunnel") if tunnels else "no tunnels"

@@ -9,11 +9,13 @@ from typing import NoReturn
 
 import pytest
 
+from components.model.depots.section import EXAMPLE_AUTHORITY
 from longhaul import cli
 from longhaul.cli import main
 from longhaul.cli.command_list import COMMANDS, GROUPS, listing
 from longhaul.terminal.exits import Exit, meanings
 from tests.longhaul.conftest import Checkout, FakeEngine
+from tests.model import make
 
 SCREEN = (100, 43)
 """Columns and lines that ``--help`` may take."""
@@ -113,6 +115,19 @@ def test_a_wrong_file_is_reported_whole_and_nothing_else_happens(
     assert "control_plane.site" in done.stderr
     assert "Traceback" not in done.stderr
     assert engine.calls() == []
+
+
+def test_validate_refuses_user_data_over_the_clouds_limit(checkout: Checkout) -> None:
+    raw = checkout.environment()
+    raw["sites"]["use1"] = {**make.AWS, "depot": "https://depot.example.internal"}
+    raw["pools"] = {"cpu": {"site": "use1", "machine_type": "m7i.xlarge", "max": 1}}
+    for count, code in ((2, Exit.OK), (20, Exit.USAGE)):
+        checkout.write(raw | {"depots": {"key": make.DEPOTS_KEY, "authority": EXAMPLE_AUTHORITY * count}})
+        done = checkout.run("validate", "--env", "dev")
+        assert done.returncode == code, done.stderr
+    assert "depots.authority: with it, the user data of machines of cpu has " in done.stderr
+    assert "AWS takes 16,384" in done.stderr
+    assert "fewer certificates, or smaller ones" in done.stderr
 
 
 def test_validate_finds_overlaps_between_all_files(checkout: Checkout) -> None:

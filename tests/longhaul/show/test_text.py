@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
 
-from components.model import Environment
+from components.model import Environment, plan
 from components.model.autoscaler.section import Autoscaler
 from longhaul.report.text import WIDTH
 from longhaul.show.gather import gather_overview
@@ -134,3 +138,19 @@ def test_every_machine_and_zone_is_there_for_who_wants_all() -> None:
     assert all(f"prod-events-{index} " in machines for index in range(5))
     zones = [line.split() for line in section(whole, "Address plan").splitlines()]
     assert ["usw2", "c", "10.2.48.0/21", "10.2.192.0/19"] in zones
+
+
+def test_ranges_of_laptops_and_of_vpn_machines_are_in_the_address_plan() -> None:
+    raw = make.minimal() | {"vpn": {"machine_type": "Standard_D2s_v5"}}
+    with_vpn, without = (text(make.environment(each)) for each in (raw, make.minimal()))
+    addresses = plan(make.environment(raw))
+    assert re.search(rf"laptops +{addresses.laptops}", with_vpn)
+    assert str(addresses.sites["weu"].subnet("vpn")) in with_vpn
+    assert str(addresses.sites["weu"].subnet("vpn")) not in without
+
+
+def test_the_page_names_every_key_for_programs(root: Path) -> None:
+    page = (root / "docs" / "show.md").read_text(encoding="utf-8").partition("## For programs")[2]
+    keys = {*asdict(gather_overview(make.environment())), "cost"}
+    assert {key for key in keys if f"`{key}`" not in page} == set()
+    assert {key for key in ("learner", "teams", "vpn") if f"`{key}`" not in page} == set()

@@ -65,6 +65,20 @@ def test_the_control_plane_is_on_its_sites_card() -> None:
     ]
 
 
+def test_the_learner_laptops_and_the_gateway_are_as_the_plan_says() -> None:
+    raw = make.minimal()
+    raw["sites"] |= {"use1": make.AWS}
+    raw["vpn"] = {"machine_type": "Standard_D2s_v5"}
+    raw["control_plane"]["etcd"]["learner"] = {"zone": "1", "machine_type": "Standard_D8s_v5"}
+    environment = make.environment(raw)
+    picture = drawn(environment)
+    words = card(picture, "weu").words
+    assert words[words.index("etcd's learner") + 1] == "1 × Standard_D8s_v5"
+    assert "one active instance, one in standby" in words
+    everything = [text.words for text in picture.texts]
+    assert {"laptops", str(plan(environment).laptops)} <= set(everything)
+
+
 def test_racks_have_gateways_hosts_and_gpus() -> None:
     words = card(drawn(worlds.six()), "colo").words
     assert words[words.index("2 GATEWAYS") :] == [
