@@ -88,8 +88,7 @@ def _reservation(keys: Mapping[str, str], *, spot: bool) -> Reservation | None:
 def machine_type(text: str) -> tuple[str, MachineProperties]:
     """Parse ``TYPE CLOUD vcpus=N memory_gib=N [gpus=N] [gpu_model=WORD] [local_ssd_gb=N] ...``, with the keys of
     ``machine_types`` in the environment file."""
-    from pydantic import ValidationError
-
+    from components.model.loading.validate import validate
     from components.model.pools.machine_types import MachineType as Declared
     from components.model.pools.machine_types import known_machine_types
 
@@ -101,8 +100,8 @@ def machine_type(text: str) -> tuple[str, MachineProperties]:
         raise ValueError(f"{name} is built in: leave it out")
     keys = _keys(more, [key for key in Declared.model_fields if key != "cloud"])
     numbers = {key: int(value) if value.isascii() and value.isdigit() else value for key, value in keys.items()}
-    try:
-        return name, Declared.model_validate({"cloud": cloud, **numbers})
-    except ValidationError as error:
-        wrong = [f"{problem['loc'][0]}: {problem['msg'][:1].lower()}{problem['msg'][1:]}" for problem in error.errors()]
-        raise ValueError(f"{name}: {'; '.join(wrong)}") from None
+    read = validate(Declared, {"cloud": cloud, **numbers})
+    if read.findings or read.value is None:
+        wrong = [f"{fault.key} {fault.wrong}: write {fault.write}" for fault in read.findings]
+        raise ValueError(f"{name}: {'; '.join(wrong)}")
+    return name, read.value
