@@ -6,8 +6,9 @@ From Python: :func:`ensure` and :func:`bin_dir`. From a shell::
                                             # RELEASE@VERSION: another of its pinned versions
     python3 -m lab.tools list [--json]
     python3 -m lab.tools bin-dir
-    .venv/bin/python -m lab.tools plugins [PACKAGE…]        # installs the engine's provider plugins, by their checksums
-    .venv/bin/python -m lab.tools pin-plugins [PACKAGE…]    # writes their checksums into tools.toml
+    .venv/bin/python -m lab.tools plugins [PACKAGE…]        # installs the engine's provider plugins, by the checksums
+                                                            # in stacks/plugins.sha256 alone
+    .venv/bin/python -m lab.tools pin-plugins [PACKAGE…]    # writes their checksums for all architectures there
 
 The module needs only Python 3.11, because it runs before there is a virtual environment. The plugin commands need the
 virtual environment: plugins have the versions of its SDKs.
@@ -17,16 +18,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from importlib import metadata
 from pathlib import Path
 
+from contract.project import PLUGIN_CHECKSUMS, STACKS
 from lab import packages
-from longhaul.toolchain import plugin_checksums, plugins, tools
+from longhaul.toolchain import tools
 from longhaul.toolchain.cache import Progress
-from longhaul.toolchain.download import Downloader
+from longhaul.toolchain.download import Downloader, UnreachableError
 from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.plugin_checksums import ARCHES, ChecksumFile, fetch_agreed
+from longhaul.toolchain.plugin_sources import PluginSource, load_sources, source_of
+from longhaul.toolchain.plugins import PluginInstaller
 from longhaul.toolchain.spec import Spec, load, repository
 from longhaul.toolchain.tools import bin_dir, listing, tool_dir
 
@@ -59,8 +66,8 @@ def main(argv: list[str] | None = None) -> int:
     show.add_argument("--json", action="store_true", help="for programs")
     verbs.add_parser("bin-dir", help="print the folder for PATH")
     for verb, text in (
-        ("plugins", "install the engine's provider plugins whose checksums tools.toml has"),
-        ("pin-plugins", "write the checksums of provider plugins into tools.toml, where two servers agree on them"),
+        ("plugins", f"install the engine's provider plugins whose checksums {STACKS}/{PLUGIN_CHECKSUMS} has"),
+        ("pin-plugins", "write the checksums of provider plugins there, where two servers agree on them"),
     ):
         verbs.add_parser(verb, help=text).add_argument(
             "packages", nargs="*", metavar="PACKAGE", help="aws, for instance; all of tools.toml without"
@@ -75,7 +82,7 @@ def main(argv: list[str] | None = None) -> int:
     }
     try:
         run[args.verb]()
-    except SetupError as error:
+    except (SetupError, UnreachableError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
@@ -89,26 +96,36 @@ def _named(names: list[str], *, log_dir: Path) -> dict[str, Path]:
 
 def _install_plugins(packages: list[str]) -> None:
     engine = ensure(["pulumi"], log_dir=repository() / ".lab" / "log", progress=_say)["pulumi"]
-    for pin, version in _plugins(packages):
-        plugins.install(pin, version, engine=engine, downloader=Downloader(), progress=_say)
+    # As the command does: without a name the engine's home is not the one in HOME.
+    environ = {"PULUMI_HOME": os.environ.get("PULUMI_HOME") or str(Path.home() / ".pulumi")}
+    installer = PluginInstaller(engine=engine, checksums=_checksums(), progress=_say, environ=environ, only_listed=True)
+    installer.install([(source.package, version) for source, version in _plugins(packages)])
 
 
 def _pin_plugins(packages: list[str]) -> None:
     downloader = Downloader()
-    for pin, version in _plugins(packages):
-        sums = plugin_checksums.checksums(pin, version, downloader=downloader)
-        plugin_checksums.write(repository() / "tools.toml", pin.package, version, sums)
-        _say(f"plugin {pin.package} {version}: GitHub and get.pulumi.com agree; written into tools.toml")
+    for source, version in _plugins(packages):
+        with tempfile.TemporaryDirectory(prefix="longhaul-plugins-") as folder:
+            sums = {
+                source.archive(version, arch): fetch_agreed(
+                    source, version, arch, archive=Path(folder, "archive"), downloader=downloader
+                )
+                for arch in ARCHES
+            }
+        _checksums().add(sums)
+        _say(f"plugin {source.package} {version}: GitHub and get.pulumi.com agree; written into {_checksums().path}")
 
 
-def _plugins(packages: list[str]) -> list[tuple[plugins.Pin, str]]:
-    """Return the pins of packages, each with the version of the SDK that is installed here."""
-    pins = plugins.load_pins()
-    chosen: list[tuple[plugins.Pin, str]] = []
-    for package in packages or pins:
-        pin = plugins.pinned(package, pins=pins)
+def _checksums() -> ChecksumFile:
+    return ChecksumFile(repository() / STACKS / PLUGIN_CHECKSUMS)
+
+
+def _plugins(packages: list[str]) -> list[tuple[PluginSource, str]]:
+    """Return the sources of packages, each with the version of the SDK that is installed here."""
+    chosen: list[tuple[PluginSource, str]] = []
+    for package in packages or load_sources():
         try:
-            chosen.append((pin, metadata.version(f"pulumi-{package}")))
+            chosen.append((source_of(package), metadata.version(f"pulumi-{package}")))
         except metadata.PackageNotFoundError as error:
             raise SetupError(
                 f"this Python has no pulumi-{package}: run `lab/bootstrap.sh`, then .venv/bin/python -m lab.tools"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 # that a failure on one machine is a failure on every machine.
 settings.register_profile("longhaul", deadline=None, derandomize=True, database=None)
 settings.load_profile("longhaul")
+
+# A plan in a test fetches no plugin from the internet.
+os.environ["LONGHAUL_OFFLINE"] = "1"
 
 PARTS = {part.mark for lane in LANES for part in lane}
 

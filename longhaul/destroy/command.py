@@ -65,7 +65,7 @@ def run(invocation: Invocation) -> int:
     if engine.has_stack() is False:
         say(f"{where.env} has no stack in {engine.backend.url}: there is nothing to destroy")
         return Exit.OK
-    plugins.require(plugins.site_plugins(environment), engine.environ)
+    plugins.require(plugins.site_plugins(environment), engine.environ, project=where.project)
     if not options.yes:
         _confirm(where.env)
     with interruptible():

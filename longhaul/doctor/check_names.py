@@ -4,6 +4,7 @@ from __future__ import annotations
 
 NAMES = (
     "state",
+    "plugins",
     "hosts",
     "size",
     "recovery",

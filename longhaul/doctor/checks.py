@@ -45,6 +45,7 @@ def _of_clouds(target: DoctorTarget, here: LocalMachine) -> Iterator[DoctorQuest
 def _here(target: DoctorTarget, here: LocalMachine) -> Iterator[DoctorQuestion]:
     """Yield the checks that belong to no cloud."""
     local: tuple[tuple[str, Callable[[DoctorTarget], Iterable[Finding]]], ...] = (
+        ("plugins", lambda target: target.plugins),
         ("state", engine_state.backend),
         ("state", engine_state.encryption),
         ("hosts", hosts.hosts),

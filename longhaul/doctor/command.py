@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from longhaul.doctor.check_names import NAMES
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
+from longhaul.terminal.option_types import add_offline
 
 if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.doctor.target import DoctorTarget
 
-HELP = "check whether everything that an environment needs exists and is allowed; changes nothing"
+HELP = "check whether everything that an environment needs exists and is allowed; changes nothing in a cloud"
 TAKES_REST = False
 
 LIMIT_S = 60.0
@@ -37,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=LIMIT_S,
         help=f"time limit of one check, seconds (default: {LIMIT_S:g})",
     )
+    add_offline(parser)
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -48,13 +51,19 @@ def run(invocation: Invocation) -> int:
         enter_lab(where, environment, invocation)
 
     from longhaul.doctor.checks import checks
+    from longhaul.doctor.plugins import fetch
     from longhaul.doctor.run import run_checks
     from longhaul.doctor.text import exit_code, to_json, to_text
     from longhaul.doctor.this_machine import local_machine
     from longhaul.report.json_output import document
 
     options = invocation.options
-    chosen = checks(_subject(where, environment), local_machine(), only=tuple(options.only or ()))
+    only = tuple(options.only or ())
+    subject = _subject(where, environment)
+    if not only or "plugins" in only:
+        plugins = fetch(environment, os.environ, project=where.project, offline=options.offline)
+        subject = replace(subject, plugins=plugins)
+    chosen = checks(subject, local_machine(), only=only)
     findings = run_checks(chosen, limit_s=options.timeout)
     if options.json:
         print(document(to_json(environment.name, findings)))

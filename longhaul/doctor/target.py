@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clouds.base.doctor import CloudShare
+from clouds.base.findings import Finding
 from clouds.base.local_machine import LocalMachine
 from components.model import Environment, plan
 from components.model.network.links import remote_addresses
@@ -29,6 +30,8 @@ class DoctorTarget:
     backend: Backend
     environ: Mapping[str, str]
     lab: bool = False
+    plugins: tuple[Finding, ...] = ()
+    """Findings about the engine's plugins, from before the checks."""
 
     @property
     def name(self) -> str:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from longhaul.engine.location import pulumi_home
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lock:
@@ -103,12 +105,6 @@ def current_backend(definition: Mapping[str, Any], environ: Mapping[str, str]) -
     login."""
     url = environ.get("PULUMI_BACKEND_URL") or (definition.get("backend") or {}).get("url") or _login(environ)
     return Backend(url=str(url or ""))
-
-
-def pulumi_home(environ: Mapping[str, str]) -> Path:
-    """Return the folder with the engine's login and plugins."""
-    home = environ.get("PULUMI_HOME")
-    return Path(home) if home else Path(environ.get("HOME", str(Path.home()))) / ".pulumi"
 
 
 def _login(environ: Mapping[str, str]) -> str:

@@ -37,14 +37,21 @@ def engine_binary(environ: Mapping[str, str]) -> Path:
 
 def engine_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the engine's environment variables. ``PATH`` begins with this interpreter's and the engine's folders. The
-    engine downloads no plugin by itself, since it would not check any checksum.
+    engine downloads no plugin by itself, since it would not check any checksum. Its home is named, because it goes by
+    the system's list of users and not by ``HOME`` (v3.250.0, ``sdk/go/common/workspace/paths.go``).
 
     A language host that was built from its module ignores the project's ``virtualenv``, and starts the first ``python``
     on ``PATH`` and the scripts beside it.
     """
     folders = [str(Path(sys.executable).parent), str(engine_binary(environ).parent), environ.get("PATH", "")]
     path = os.pathsep.join(folder for folder in folders if folder)
-    return {**_with_bytecode(environ), "PATH": path, **_OWN}
+    return {**_with_bytecode(environ), "PATH": path, "PULUMI_HOME": str(pulumi_home(environ)), **_OWN}
+
+
+def pulumi_home(environ: Mapping[str, str]) -> Path:
+    """Return the folder with the engine's login and plugins."""
+    home = environ.get("PULUMI_HOME")
+    return Path(home) if home else Path(environ.get("HOME", str(Path.home()))) / ".pulumi"
 
 
 def _with_bytecode(environ: Mapping[str, str]) -> dict[str, str]:

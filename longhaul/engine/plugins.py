@@ -1,4 +1,5 @@
-"""Provider plugins that an environment and its state need, and stand-ins for plugins that are not installed."""
+"""Provider plugins that an environment and its state need: finding them, installing them, and stand-ins for those that
+are missing."""
 
 from __future__ import annotations
 
@@ -11,15 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clouds.registry import cloud_of, clouds
-from longhaul.engine.backend import pulumi_home
+from contract.project import PLUGIN_CHECKSUMS
 from longhaul.engine.events import PROVIDERS
+from longhaul.engine.location import engine_binary, pulumi_home
+from longhaul.project.checkout import Project
 from longhaul.terminal.exits import CommandError
+from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment
 
-INSTALL = ".venv/bin/python -m lab.tools plugins"
-"""Command that installs plugins by their checksums."""
+OFFLINE = "LONGHAUL_OFFLINE"
+"""Environment variable that is not empty where no command may fetch a plugin."""
+
+
+class MissingPluginError(CommandError):
+    """A plugin is not installed and cannot be fetched now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +42,17 @@ class Plugin:
         """Return the name of its executable."""
         return f"pulumi-resource-{self.package}"
 
+    def on_path(self, environ: Mapping[str, str]) -> bool:
+        """Return whether it is on ``PATH``, which the engine tries first."""
+        return shutil.which(self.binary, path=environ.get("PATH")) is not None
+
     def installed(self, environ: Mapping[str, str]) -> bool:
-        """Return whether the engine finds it on ``PATH``, which it tries first, or in its cache."""
-        if shutil.which(self.binary, path=environ.get("PATH")):
-            return True
-        return (pulumi_home(environ) / "plugins" / f"resource-{self.package}-v{self.version}" / self.binary).exists()
+        """Return whether the engine finds it on ``PATH`` or in its cache. While it installs a plugin, and after an
+        installation that failed or was killed, the engine keeps an empty file beside the plugin's folder (v3.250.0,
+        ``pkg/pluginstorage/download.go``)."""
+        folder = pulumi_home(environ) / "plugins" / f"resource-{self.package}-v{self.version}"
+        partial = folder.with_name(f"{folder.name}.partial")
+        return self.on_path(environ) or ((folder / self.binary).exists() and not partial.exists())
 
 
 def site_plugins(environment: Environment) -> tuple[Plugin, ...]:
@@ -47,16 +61,49 @@ def site_plugins(environment: Environment) -> tuple[Plugin, ...]:
     return tuple(sdk_plugin(package) for package in packages if package)
 
 
-def require(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> None:
-    """Raise ``CommandError`` unless all are installed: the engine downloads none by itself."""
+def require(plugins: Iterable[Plugin], environ: Mapping[str, str], *, project: Project, offline: bool = False) -> None:
+    """Install the plugins that are missing: the engine downloads none by itself. Raise :class:`MissingPluginError` when
+    one cannot be had, another ``CommandError`` when one is refused. With ``offline``, ask no server."""
     missing = [plugin for plugin in plugins if not plugin.installed(environ)]
-    if missing:
-        named = ", ".join(f"{plugin.package} {plugin.version}" for plugin in missing)
-        words = " ".join((INSTALL, *(plugin.package for plugin in missing)))
-        raise CommandError(
-            f"the engine has no plugin {named}, and downloads none by itself: `{words}` installs the one with the "
-            "checksum in tools.toml. A plugin of your own can be on PATH"
+    if not missing:
+        return
+    from longhaul.toolchain.errors import SetupError
+    from longhaul.toolchain.plugin_checksums import ChecksumFile
+    from longhaul.toolchain.plugins import PluginInstaller, UnavailableError
+
+    checksums = ChecksumFile(project.stacks / PLUGIN_CHECKSUMS)
+    offline = offline or bool(environ.get(OFFLINE))
+    installer = PluginInstaller(
+        engine=engine_binary(environ), checksums=checksums, progress=say, environ=environ, offline=offline
+    )
+    try:
+        installer.install(
+            [(plugin.package, plugin.version) for plugin in missing],
+            installed=lambda package, version: Plugin(package=package, version=version).installed(environ),
         )
+    except UnavailableError as error:
+        left = [plugin for plugin in missing if not plugin.installed(environ)]
+        raise MissingPluginError(_missing_text(left, str(error), checksums.path, offline=offline)) from error
+    except SetupError as error:
+        raise CommandError(str(error)) from error
+
+
+def _missing_text(missing: list[Plugin], reason: str, checksums: Path, *, offline: bool) -> str:
+    from longhaul.toolchain.plugin_sources import source_of
+    from longhaul.toolchain.plugins import archives_folder
+    from longhaul.toolchain.spec import machine_arch
+
+    named = ", ".join(f"{plugin.package} {plugin.version}" for plugin in missing)
+    urls = "\n".join(f"  {source_of(plugin.package).urls(plugin.version, machine_arch())[0]}" for plugin in missing)
+    why = f"no server is asked (--offline, {OFFLINE}), and {reason}" if offline else f"it cannot be fetched: {reason}"
+    # The first line is complete without the others.
+    return (
+        f"the engine has no plugin {named}: {why}\n"
+        "Run this again where github.com and get.pulumi.com can be reached; HTTPS_PROXY and SSL_CERT_FILE are heeded. "
+        f"Or bring the archives into {archives_folder()}, and their checksums into {checksums}; on a machine that "
+        f"reaches both, `longhaul doctor` writes them:\n{urls}\n"
+        "A plugin of your own can be on PATH"
+    )
 
 
 def lookup_plugins(environment: Environment) -> dict[str, Plugin]:

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from longhaul.engine.backend import pulumi_home
+from longhaul.engine.location import pulumi_home
 from longhaul.project.stack_file_secrets import has_secrets, without_secret_fields
 
 _LOGS = "logs"

@@ -14,7 +14,7 @@ from contract.project import PRICE_FILE
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.terminal.option_types import MAX_REMOVED, add_max_removed
+from longhaul.terminal.option_types import MAX_REMOVED, add_max_removed, add_offline
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "addresses; without a state, the plan compares only with this file",
     )
     add_max_removed(parser)
+    add_offline(parser)
     parser.add_argument(
         "--no-objects",
         action="store_true",
@@ -110,7 +111,9 @@ def _raw(where: Context, environment: Environment, invocation: Invocation) -> Ex
     from longhaul.plan.raw import show_raw
 
     as_json = invocation.options.format == "json"
-    return show_raw(where, environment, invocation.rest, no_objects=_no_objects(invocation), as_json=as_json)
+    reason = _no_objects(invocation)
+    offline = invocation.options.offline
+    return show_raw(where, environment, invocation.rest, no_objects=reason, as_json=as_json, offline=offline)
 
 
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
@@ -201,12 +204,14 @@ def _preview(where: Context, environment: Environment, invocation: Invocation, *
     from longhaul.judgement.masking import mask_text
     from longhaul.plan.previews import Unseen, lookup_notes, preview_engines
 
-    with preview_engines(where, environment, no_objects=_no_objects(invocation), has_base=has_base) as engines:
+    offline = invocation.options.offline
+    reason = _no_objects(invocation)
+    with preview_engines(where, environment, no_objects=reason, has_base=has_base, offline=offline) as engines:
         first, objects = engines.infrastructure, engines.objects
         stacks = [first] if isinstance(objects, Unseen) else [first, objects]
         documents = tuple(preview(engine, invocation.rest) for engine in stacks)
     against = "nothing: a new environment" if engines.new else f"the stack in {mask_text(first.backend.url)}"
-    unseen = lookup_notes(environment)
+    unseen = lookup_notes(environment, engines.stand_ins)
     if isinstance(objects, Unseen):
         reason = mask_text(objects.reason.removesuffix("."))
         unseen = (f"The objects on the cluster were not compared: {reason}.", *unseen)

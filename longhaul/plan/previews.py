@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clouds.base.errors import CloudError
+from clouds.registry import clouds
 from components.model.policy.judging import PREVIEW_JUDGED
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
@@ -22,11 +24,12 @@ from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.location import engine_binary, engine_environment
 from longhaul.engine.plugins import (
-    INSTALL,
+    MissingPluginError,
     Plugin,
     cluster_plugin,
     lookup_plugins,
     packages_without_site,
+    require,
     required_plugins,
     site_plugins,
     stand_in,
@@ -34,7 +37,7 @@ from longhaul.engine.plugins import (
 from longhaul.engine.records import VARIABLE, RunFile, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
 from longhaul.project.context import Context
-from longhaul.project.lab_seam import stand_ins
+from longhaul.project.lab_seam import is_example, stand_ins
 from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 
@@ -58,17 +61,20 @@ class Engines:
     objects: Engine | Unseen
     new: bool
     """True when there is no stack to compare with."""
+    stand_ins: frozenset[str]
+    """Packages whose plugin a stand-in replaces."""
 
 
 @contextmanager
 def preview_engines(
-    where: Context, environment: Environment, *, no_objects: str = "", has_base: bool = False
+    where: Context, environment: Environment, *, no_objects: str = "", has_base: bool = False, offline: bool = False
 ) -> Iterator[Engines]:
     """Give the engines for a preview, valid inside the block. ``no_objects`` is a reason to leave out the stack of
-    cluster objects; ``has_base`` means that the earlier file is compared when there is no state."""
+    cluster objects; ``has_base`` means that the earlier file is compared when there is no state; ``offline`` means that
+    no missing plugin is fetched."""
     run = new_run("plan")
     with tempfile.TemporaryDirectory(prefix="longhaul-plan-") as folder, ExitStack() as stack:
-        engine = _engine(where, environment, Path(folder), has_base=has_base)
+        engine, stand_ins = _engine(where, environment, Path(folder), has_base=has_base, offline=offline)
         # When the reader of its output goes away (`| head`), the engine ends but leaves its plugins running.
         engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
         stack.callback(lambda: processes.terminate(run.leftovers()))
@@ -78,11 +84,15 @@ def preview_engines(
             if no_objects
             else _objects_engine(where, environment, engine, stack),
             new=engine.backend.url.startswith(f"file://{folder}/"),
+            stand_ins=stand_ins,
         )
 
 
-def _engine(where: Context, environment: Environment, folder: Path, *, has_base: bool) -> Engine:
-    """Return the engine for a preview. Everything that it writes goes into ``folder``."""
+def _engine(
+    where: Context, environment: Environment, folder: Path, *, has_base: bool, offline: bool
+) -> tuple[Engine, frozenset[str]]:
+    """Return the engine for a preview, and the packages of stand-ins. Everything that it writes goes into ``folder``,
+    except plugins that it lacks, which stay."""
     environ = engine_environment(os.environ)
     name = str(where.project.definition()["name"])
     backend = current_backend(where.project.definition(), environ)
@@ -104,18 +114,21 @@ def _engine(where: Context, environment: Environment, folder: Path, *, has_base:
         records=RunFile(path=folder / "run.json"),
     )
     plugins = (*site_plugins(environment), *(_plugins_of_left_clouds(engine, environment) if real else ()))
-    environ |= _plugins(plugins, environ, folder / "plugins") | {PREVIEW_JUDGED: "1"}
-    return replace(engine, environ={**environ, **unlogged_home(folder / "home", environ)})
+    _fetch((*plugins, cluster_plugin()) if real else plugins, where, environment, environ, offline=offline)
+    replaced = {plugin: reason for plugin in plugins if (reason := _why_replaced(plugin, environ, real=real))}
+    environ |= _replacements(replaced, environ, folder / "plugins") | {PREVIEW_JUDGED: "1"}
+    engine = replace(engine, environ={**environ, **unlogged_home(folder / "home", environ)})
+    return engine, frozenset(plugin.package for plugin in replaced)
 
 
-def lookup_notes(environment: Environment) -> tuple[str, ...]:
+def lookup_notes(environment: Environment, stand_ins: frozenset[str]) -> tuple[str, ...]:
     """Return a sentence for each site whose `existing` resources are not looked up: a stand-in plugin reaches no
     cloud."""
     return tuple(
-        f"What sites.{site}.existing names was not looked up: the {plugin.package} plugin is not installed. `longhaul "
-        "doctor` looks it up, with credentials."
+        f"What sites.{site}.existing names was not looked up: a stand-in replaces the {plugin.package} plugin. "
+        "`longhaul doctor` looks it up, with credentials."
         for site, plugin in lookup_plugins(environment).items()
-        if not plugin.installed(engine_environment(os.environ))
+        if plugin.package in stand_ins
     )
 
 
@@ -138,7 +151,9 @@ def _objects_engine(where: Context, environment: Environment, engine: Engine, st
     else:
         config.write_text(objects_file(where.env), encoding="utf-8")
     environ = {**engine.environ, "KUBECONFIG": str(kubeconfig)}
-    environ |= _plugins((cluster_plugin(),), environ, config.parent / "plugins-of-objects")
+    plugin = cluster_plugin()
+    if reason := _why_replaced(plugin, environ, real=True):
+        environ |= _replacements({plugin: reason}, environ, config.parent / "plugins-of-objects")
     return replace(engine, stack=name, config_file=config, environ=environ)
 
 
@@ -172,23 +187,46 @@ def _plugins_of_left_clouds(engine: Engine, environment: Environment) -> tuple[P
     return required_plugins(state, packages)
 
 
-def _plugins(plugins: Sequence[Plugin], environ: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return variables with which the engine finds a stand-in for each missing plugin, and print their names."""
-    missing = tuple(plugin for plugin in plugins if not plugin.installed(environ))
-    if not missing:
+def _fetch(
+    plugins: Sequence[Plugin], where: Context, environment: Environment, environ: Mapping[str, str], *, offline: bool
+) -> None:
+    """Install the plugins that are missing. A plan can do without: print why one cannot be had, in one line. An example
+    needs none, since no cloud has it."""
+    if where.lab is not None or is_example(environment):
+        return
+    try:
+        require(plugins, environ, project=where.project, offline=offline)
+    except MissingPluginError as error:
+        say(str(error).partition("\n")[0])
+
+
+def _why_replaced(plugin: Plugin, environ: Mapping[str, str], *, real: bool) -> str:
+    """Return why a stand-in replaces a plugin in the preview; empty when none does. A preview of a new environment
+    needs no account. The plugins need one: AWS's does not start without credentials (pulumi-aws,
+    ``preConfigureCallback``)."""
+    if plugin.on_path(environ):
+        return ""
+    if not plugin.installed(environ):
+        return "is not installed"
+    if real:
+        return ""
+    cloud = next((cloud for cloud in clouds().values() if cloud.provider == plugin.package), None)
+    try:
+        if cloud is not None:
+            cloud.images.credentials(environ, needed=True)
+    except CloudError:
+        return "finds no credentials here"
+    return ""
+
+
+def _replacements(reasons: Mapping[Plugin, str], environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return variables with which the engine finds a stand-in for each plugin, and print the reasons."""
+    if not reasons:
         return {}
-    without = stand_in(missing, source=stand_ins(), folder=folder)
-    for plugin in missing:
-        say(_stand_in_line(plugin) if plugin not in without else _missing_line(plugin))
+    without = stand_in(tuple(reasons), source=stand_ins(), folder=folder)
+    for plugin, reason in reasons.items():
+        instead = "and has no stand-in either"
+        if plugin not in without:
+            instead = "so a stand-in previews in its place, which checks nothing against the cloud"
+        say(f"{plugin.package} plugin {plugin.version} {reason}, {instead}")
     return {"PATH": os.pathsep.join((str(folder), environ["PATH"]))}
-
-
-def _stand_in_line(plugin: Plugin) -> str:
-    return (
-        f"{plugin.package} plugin {plugin.version} is not installed: previewing with a stand-in, which checks "
-        f"nothing against the cloud; install it with `{INSTALL} {plugin.package}`"
-    )
-
-
-def _missing_line(plugin: Plugin) -> str:
-    return f"{plugin.package} plugin {plugin.version} is not installed, and has no stand-in either"

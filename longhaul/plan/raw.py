@@ -23,14 +23,20 @@ if TYPE_CHECKING:
 
 
 def show_raw(
-    where: Context, environment: Environment, rest: Sequence[str], *, no_objects: str = "", as_json: bool = False
+    where: Context,
+    environment: Environment,
+    rest: Sequence[str],
+    *,
+    no_objects: str = "",
+    as_json: bool = False,
+    offline: bool = False,
 ) -> Exit:
     """Show the engine's preview of both stacks, or its counts with ``as_json``. ``rest`` are words for the engine,
-    ``no_objects`` is a reason to leave out the stack of cluster objects."""
+    ``no_objects`` is a reason to leave out the stack of cluster objects; with ``offline``, no plugin is fetched."""
     begun = time.monotonic()
-    for sentence in lookup_notes(environment):
-        say(f"{where.env}: {sentence}")
-    with preview_engines(where, environment, no_objects=no_objects) as engines:
+    with preview_engines(where, environment, no_objects=no_objects, offline=offline) as engines:
+        for sentence in lookup_notes(environment, engines.stand_ins):
+            say(f"{where.env}: {sentence}")
         objects = engines.objects
         if isinstance(objects, Unseen):
             say(f"{objects.stack}: not looked at: {objects.reason}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -99,17 +99,28 @@ def _become(path: str, command: list[str]) -> NoReturn:
 
 def require_cloud(environment: Environment) -> None:
     """Refuse an environment whose Azure subscription is a placeholder: only a lab can simulate it."""
+    for name, subscription in _imaginary(environment):
+        raise CommandError(
+            f"{environment.name} is an example, and there is nothing to ask: no lab of it is up, and the "
+            f"subscription in its file (sites.{name}.subscription: {subscription}) is none that Azure has. "
+            f"Write a subscription of yours; or `{lab_command(environment.name)}`, where a lab can build it",
+            code=Exit.UNREACHABLE,
+        )
+
+
+def is_example(environment: Environment) -> bool:
+    """Return whether only a lab can build an environment: an Azure subscription in its file is a placeholder."""
+    return any(_imaginary(environment))
+
+
+def _imaginary(environment: Environment) -> Iterator[tuple[str, str]]:
+    """Yield the sites whose subscription is a placeholder, each with it."""
     from clouds.base.section import IMAGINARY
 
     for name, site in environment.sites.items():
         subscription = getattr(site, "subscription", "")
         if subscription.startswith(IMAGINARY):
-            raise CommandError(
-                f"{environment.name} is an example, and there is nothing to ask: no lab of it is up, and the "
-                f"subscription in its file (sites.{name}.subscription: {subscription}) is none that Azure has. "
-                f"Write a subscription of yours; or `{lab_command(environment.name)}`, where a lab can build it",
-                code=Exit.UNREACHABLE,
-            )
+            yield name, subscription
 
 
 def lab_down(env: str) -> CommandError:

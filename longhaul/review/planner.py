@@ -13,6 +13,7 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clouds.registry import clouds
+from longhaul.engine.plugins import OFFLINE
 from longhaul.project.checkout import Project
 from longhaul.review.outcome import ReviewOutcome
 from longhaul.review.stack_without_secrets import SealedProject, project_without_secrets
@@ -118,7 +119,8 @@ def _run(words: Sequence[str], place: SealedProject) -> str:
     done = subprocess.run(
         command,
         cwd=place.project.root,
-        env=dict(place.environ),
+        # The plugins that a review may use are there before it: it reads a change, and fetches nothing for it.
+        env={**place.environ, OFFLINE: "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

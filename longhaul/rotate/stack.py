@@ -53,7 +53,7 @@ class Stack:
         """Run the engine on some resources, with the vault's present content. Raise ``CommandError``, which names
         ``what``, when that fails."""
         engine = self._engine({**self.environ, self.variable: "yes"})
-        plugins.require(plugins.site_plugins(self.environment), engine.environ)
+        plugins.require(plugins.site_plugins(self.environment), engine.environ, project=self.where.project)
         recover(engine)
         ran = change_with_pending(engine, "up", [*TARGETED, *_targets(resources)])
         if ran.code != 0:
@@ -63,7 +63,7 @@ class Stack:
     def is_as_declared(self, resources: Iterable[str]) -> bool:
         """Return whether `longhaul up` would change none of these resources."""
         engine = self._engine(self.environ)
-        plugins.require(plugins.site_plugins(self.environment), engine.environ)
+        plugins.require(plugins.site_plugins(self.environment), engine.environ, project=self.where.project)
         words = [*engine.argv("preview", configured=True), "--suppress-outputs", "--expect-no-changes"]
         return engine.follow([*words, *_targets(resources)]).code == 0
 

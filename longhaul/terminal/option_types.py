@@ -69,6 +69,13 @@ def add_verbose(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_offline(parser: argparse.ArgumentParser) -> None:
+    """Add ``--offline`` to a command that otherwise fetches provider plugins that are missing."""
+    parser.add_argument(
+        "--offline", action="store_true", help="fetch no provider plugin of the engine that is missing here"
+    )
+
+
 def percent(text: str) -> float:
     """Convert a percentage such as ``10`` or ``2.5%`` to a share between 0 and 1."""
     try:

@@ -10,7 +10,7 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Protocol
@@ -25,12 +25,28 @@ _STALL_S = 30.0
 _CHUNK = 1 << 20
 
 
+Received = Callable[[str, int, "int | None"], None]
+"""Called while a file is downloaded: URL, bytes so far, and all bytes if the server tells."""
+
+
+def quiet(url: str, done: int, total: int | None) -> None:
+    """Report nothing of a download."""
+
+
 class UnreachableError(Exception):
-    """The server cannot be reached from here, or does not have the file."""
+    """The server cannot be reached from here, or does not have the file. ``status`` is its HTTP status, if it
+    answered."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Response(Protocol):
     """The part of an HTTP response that is used here."""
+
+    length: int | None
+    """Bytes that are still to be read; None when the server does not tell."""
 
     def read(self, amount: int, /) -> bytes: ...
     def close(self) -> None: ...
@@ -101,19 +117,26 @@ class Downloader:
                 "LONGHAUL_TOOLS_FROM=module and run it again. Otherwise do not trust that file."
             )
 
-    def receive(self, url: str, path: Path) -> str:
+    def receive(self, url: str, path: Path, *, received: Received = quiet) -> str:
         """Write the content of ``url`` into the file ``path``, unchecked, and return its SHA-256 in hexadecimal. Raise
-        :class:`UnreachableError` when it cannot be downloaded."""
-        total = hashlib.sha256()
+        :class:`UnreachableError` when it cannot be downloaded completely."""
+        digest, done = hashlib.sha256(), 0
         response = self._open(url)
+        total = response.length
         try:
+            received(url, done, total)
             with path.open("wb") as file:
                 while chunk := _read(response, url=url):
-                    total.update(chunk)
+                    digest.update(chunk)
                     file.write(chunk)
+                    done += len(chunk)
+                    received(url, done, total)
         finally:
             response.close()
-        return total.hexdigest()
+        # Reading in pieces, Python takes a connection that ends early for the end of the file (http.client, `read`).
+        if total is not None and done < total:
+            raise UnreachableError(f"the download of {url} broke off after {done} of {total} bytes")
+        return digest.hexdigest()
 
     def _open(self, url: str) -> Response:
         host = urllib.parse.urlsplit(url).netloc
@@ -128,7 +151,8 @@ class Downloader:
         if opening.response is not None:
             return opening.response
         if isinstance(opening.error, urllib.error.HTTPError):
-            raise UnreachableError(f"{host} answered HTTP {opening.error.code} for it")
+            status = opening.error.code
+            raise UnreachableError(f"{host} answered HTTP {status} for {url}", status=status)
         reason: object = opening.error or f"no answer within {self.answer_s:g} s"
         reason = getattr(reason, "reason", reason)
         self.unreachable[host] = f"{host} cannot be reached ({getattr(reason, 'strerror', None) or reason})"

@@ -1,4 +1,5 @@
-"""Installation of the engine's provider plugins, only from archives whose checksums are in ``tools.toml``.
+"""Installation of the engine's provider plugins, only from archives with the checksums in the project's file. Where two
+servers agree on an archive that has none, its checksum is written into that file first.
 
 ``pulumi plugin install --checksum`` is not used. It accepts an installed plugin of the same or a newer version from any
 source, and ignores the checksum when Pulumi.yaml names the package (v3.250.0,
@@ -7,105 +8,145 @@ source, and ignores the checksum when Pulumi.yaml names the package (v3.250.0,
 
 from __future__ import annotations
 
-import re
-import tempfile
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from longhaul.toolchain.cache import Progress, cache_root
-from longhaul.toolchain.download import Downloader, UnreachableError
-from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.cache import Progress, cache_root, locked, sha256_file
+from longhaul.toolchain.download import Downloader, Received, UnreachableError
+from longhaul.toolchain.errors import SetupError, from_os
+from longhaul.toolchain.plugin_checksums import ChecksumFile, fetch_agreed
+from longhaul.toolchain.plugin_sources import PluginSource, source_of
 from longhaul.toolchain.process import output_of
-from longhaul.toolchain.spec import machine_arch, repository
+from longhaul.toolchain.spec import machine_arch
 
-PIN = ".venv/bin/python -m lab.tools pin-plugins"
-"""Command that writes the checksums."""
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_STEP = 32 << 20
+"""Bytes of a download between two lines about it."""
+
+
+class UnavailableError(SetupError):
+    """A plugin cannot be had now: a server cannot be reached, or nothing may be fetched. Nothing speaks against it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pin:
-    """A provider plugin in ``tools.toml``."""
+class PluginInstaller:
+    """Installs plugins into the engine's home. One process at a time does so."""
 
-    package: str
-    repository: str
-    """GitHub repository whose releases contain its archives."""
-    sha256: Mapping[str, Mapping[str, str]]
-    """SHA-256 of its archives, by version and machine architecture."""
+    engine: Path
+    checksums: ChecksumFile
+    progress: Progress
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the engine, besides those of this process."""
+    downloader: Downloader = field(default_factory=Downloader)
+    offline: bool = False
+    """True when no server may be asked."""
+    only_listed: bool = False
+    """True when a plugin without a checksum in the file is refused."""
 
-    def archive(self, version: str, arch: str) -> str:
-        """Return the name of an archive."""
-        return f"pulumi-resource-{self.package}-v{version}-linux-{arch}.tar.gz"
-
-    def url(self, version: str, arch: str) -> str:
-        """Return the URL of an archive: the first URL that the engine itself tries (v3.250.0,
-        ``sdk/go/common/workspace/plugins.go``)."""
-        return f"https://github.com/{self.repository}/releases/download/v{version}/{self.archive(version, arch)}"
-
-    def checksum(self, version: str, arch: str) -> str:
-        """Return the SHA-256 of an archive. Raise :class:`SetupError` when ``tools.toml`` has none."""
-        expected = self.sha256.get(version, {}).get(arch)
-        if expected is None:
-            raise SetupError(
-                f"tools.toml has no checksum of the plugin {self.package} {version} for {arch}, so it is not "
-                f"installed. `{PIN}` writes checksums on which two servers agree: run it where github.com and "
-                "get.pulumi.com can be reached, look at the difference, and commit it"
-            )
-        return expected
-
-
-def load_pins(path: Path | None = None) -> dict[str, Pin]:
-    """Return the plugins of ``tools.toml`` by package. Raise :class:`SetupError` when that part of the file is
-    invalid."""
-    path = path or repository() / "tools.toml"
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8")).get("plugin", {})
-        pins = {
-            name: Pin(package=name, repository=value["repository"], sha256=value.get("sha256", {}))
-            for name, value in raw.items()
-        }
-    except OSError as error:
-        raise SetupError(f"{path} cannot be read: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SetupError(f"{path}: {error}") from error
-    except KeyError as error:
-        raise SetupError(f"{path}: a plugin has no key {error}") from error
-    for pin in pins.values():
-        for version, sums in pin.sha256.items():
-            if wrong := [arch for arch, text in sums.items() if not _SHA256.fullmatch(text)]:
-                raise SetupError(
-                    f"{path}: plugin.{pin.package}.sha256.{version!r}.{wrong[0]} must be 64 hexadecimal digits"
-                )
-    return pins
-
-
-def pinned(package: str, *, pins: Mapping[str, Pin]) -> Pin:
-    """Return the pin of a package. Raise :class:`SetupError` when ``tools.toml`` has none."""
-    if package not in pins:
-        raise SetupError(f"tools.toml has no plugin {package}. It has: {', '.join(pins)}.")
-    return pins[package]
-
-
-def install(pin: Pin, version: str, *, engine: Path, downloader: Downloader, progress: Progress) -> None:
-    """Install a plugin into the engine's home, and replace an existing plugin. Raise :class:`SetupError`, and install
-    nothing, when the archive has no pinned checksum, cannot be downloaded or differs from the checksum."""
-    arch = machine_arch()
-    expected = pin.checksum(version, arch)
-    url = pin.url(version, arch)
-    cache_root().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".plugin-", dir=cache_root()) as folder:
-        archive = Path(folder) / pin.archive(version, arch)
+    def install(
+        self, plugins: Iterable[tuple[str, str]], *, installed: Callable[[str, str], bool] | None = None
+    ) -> None:
+        """Install packages, each at its version, in the place of what is there. Skip those that are ``installed`` once
+        this process is the only one. Raise :class:`SetupError` when an archive is refused,
+        :class:`UnavailableError` when it cannot be had; nothing of it is installed then."""
         try:
-            actual = downloader.receive(url, archive)
+            with _work_folder(self.progress) as folder:
+                for package, version in plugins:
+                    if installed is None or not installed(package, version):
+                        self._install(source_of(package), version, folder)
         except UnreachableError as error:
-            raise SetupError(f"the plugin {pin.package} {version} cannot be fetched: {error}") from error
+            raise UnavailableError(str(error)) from error
+        except OSError as error:
+            raise from_os(error, path=cache_root(), doing="installation of plugins") from error
+
+    def _install(self, source: PluginSource, version: str, folder: Path) -> None:
+        archive = folder / source.archive(version, machine_arch())
+        expected = self.checksums.read().get(archive.name)
+        if expected is None:
+            self._take_first(source, version, archive)
+            why = f"GitHub and get.pulumi.com agree on its SHA-256, now in {self.checksums.path}: commit that file"
+        else:
+            archive = self._take_listed(source, version, expected, archive)
+            why = f"its SHA-256 is the one in {self.checksums.path}"
+        words = ("resource", source.package, version, "--file", str(archive), "--exact", "--reinstall")
+        environ = {**self.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+        output_of([str(self.engine), "plugin", "install", *words], env=environ)
+        (folder / archive.name).unlink(missing_ok=True)
+        self.progress(f"plugin {source.package} {version}: installed; {why}")
+
+    def _take_first(self, source: PluginSource, version: str, archive: Path) -> None:
+        """Fetch an archive that has no checksum yet, and write its checksum. The file is written before the plugin is
+        installed: a plugin that is there is not asked for again."""
+        if self.offline or self.only_listed:
+            words = f"{self.checksums.path} has no checksum of {archive.name}"
+            raise UnavailableError(words) if self.offline else SetupError(f"{words}, so it is not installed")
+        receiving = self._receiving(source, version)
+        agreed = fetch_agreed(
+            source, version, machine_arch(), archive=archive, downloader=self.downloader, received=receiving
+        )
+        self.checksums.add({archive.name: agreed})
+
+    def _take_listed(self, source: PluginSource, version: str, expected: str, archive: Path) -> Path:
+        """Return an archive with its checksum: the one that somebody put beside the cache, or the first that a server
+        gives."""
+        place = archives_folder() / archive.name
+        if place.is_file():
+            self._compare(str(place), sha256_file(place), expected, archive.name)
+            return place
+        if self.offline:
+            raise UnavailableError(f"{archive.name} is not in {place.parent}")
+        failures: list[str] = []
+        for url in source.urls(version, machine_arch()):
+            try:
+                actual = self.downloader.receive(url, archive, received=self._receiving(source, version))
+            except UnreachableError as error:
+                failures.append(str(error))
+                continue
+            self._compare(url, actual, expected, archive.name)
+            return archive
+        raise UnreachableError("; ".join(failures))
+
+    def _compare(self, place: str, actual: str, expected: str, name: str) -> None:
         if actual != expected:
             raise SetupError(
-                f"the plugin {pin.package} {version}: the file at {url} is not the pinned one.\n"
-                f"Its SHA-256 is {actual}, tools.toml says {expected}.\nDo not trust that file. Nothing was installed."
+                f"{name}: the file at {place} is not the one in {self.checksums.path}, so nothing was installed.\n"
+                f"  {expected}  says {self.checksums.path}\n"
+                f"  {actual}  has the file at {place}\n"
+                "Do not trust that file; if somebody has changed the line, `git log -p` shows who"
             )
-        words = ("resource", pin.package, version, "--file", str(archive), "--exact", "--reinstall")
-        output_of([str(engine), "plugin", "install", *words], env={"PULUMI_SKIP_UPDATE_CHECK": "true"})
-    progress(f"plugin {pin.package} {version}: installed, its SHA-256 is {expected}")
+
+    def _receiving(self, source: PluginSource, version: str) -> Received:
+        """Return a function that reports the beginning of a download, and every further 32 MiB."""
+        steps = [-1]
+
+        def report(url: str, received: int, total: int | None) -> None:
+            if received // _STEP > steps[0]:
+                steps[0] = received // _STEP
+                size = f" of {total >> 20}" if total else ""
+                host = urlsplit(url).netloc
+                self.progress(f"plugin {source.package} {version}: {received >> 20}{size} MiB from {host}")
+
+        return report
+
+
+def archives_folder() -> Path:
+    """Return the folder in which archives are looked for before any server is asked."""
+    return cache_root() / "plugins"
+
+
+@contextmanager
+def _work_folder(progress: Progress) -> Iterator[Path]:
+    """Give an empty folder, which no other process has. A killed process leaves its content to the next."""
+    folder = cache_root() / ".installing-plugins"
+    with locked(
+        cache_root() / ".plugins.lock", waiting=lambda: progress("plugins: another process installs some, waiting")
+    ):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

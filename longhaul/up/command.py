@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from longhaul.engine import plugins
 from longhaul.engine.engine import engine_for
 from longhaul.engine.execution import interruptible
 from longhaul.engine.options import create_log, names_of_one_stack, refuse_event_log, typed_command
@@ -17,7 +18,7 @@ from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.confirm import require_consent
 from longhaul.terminal.exits import CommandError, Exit
-from longhaul.terminal.option_types import add_max_removed, add_verbose
+from longhaul.terminal.option_types import add_max_removed, add_offline, add_verbose
 from longhaul.terminal.output import Output
 from longhaul.terminal.say import ask, say
 from longhaul.up.phases import Phase, Preparation, UpJob, not_begun, phases, preparing, run_phase, run_side_by_side
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="first free space in an etcd cluster that has reached its quota: compact it, defragment its members one "
         "at a time, the leader last, and lift its alarm",
     )
+    add_offline(parser)
     add_verbose(parser)
     add_max_removed(parser)
 
@@ -69,6 +71,7 @@ def run(invocation: Invocation) -> int:
     if options.only in (None, Phase.INFRASTRUCTURE):
         _require_images(where, environment)
     enter_lab(where, environment, invocation)
+    _require_plugins(where, environment, options)
     if options.reclaim:
         _reclaim(environment, options.reclaim)
     with interruptible():
@@ -156,6 +159,18 @@ def _require_one_stack(only: Phase | None, rest: tuple[str, ...]) -> None:
             f"{named[0]} names resources of one stack: choose it with --only infrastructure or --only objects",
             code=Exit.USAGE,
         )
+
+
+def _require_plugins(where: Context, environment: Environment, options: argparse.Namespace) -> None:
+    """Have the plugins of all phases before the first: none may stop for want of one when another has made machines."""
+    wanted: list[plugins.Plugin] = []
+    if options.only in (None, Phase.INFRASTRUCTURE):
+        wanted += plugins.site_plugins(environment)
+    if options.only in (None, Phase.OBJECTS):
+        wanted.append(plugins.cluster_plugin())
+    if wanted:
+        environ = engine_for(where).environ
+        plugins.require(wanted, environ, project=where.project, offline=options.offline)
 
 
 def _require_images(where: Context, environment: Environment) -> None:

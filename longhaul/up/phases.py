@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.cluster.api_access import GIVEN, kubeconfig_file
-from longhaul.engine import plugins
 from longhaul.engine.change import change_with_pending, exit_code
 from longhaul.engine.engine import Engine, Ran, engine_for, ensure_stack
 from longhaul.engine.execution import EngineResult, fork, hold_signals, run_together
@@ -133,14 +132,12 @@ def _work(job: UpJob, phase: Phase, progress: Progress) -> PhaseResult:
                 require_api(job.environment, kubeconfig, say=progress.say)
                 environ = {**job.environ, "KUBECONFIG": str(kubeconfig)}
                 engine = engine_for(job.where, environ, objects=True, progress=progress)
-                plugins.require([plugins.cluster_plugin()], engine.environ)
                 recover(engine)
                 return engine_phase_result(engine, _make(engine, job.words))
 
 
 def _infrastructure(job: UpJob, progress: Progress) -> PhaseResult:
     engine = engine_for(job.where, job.environ, progress=progress)
-    plugins.require(plugins.site_plugins(job.environment), engine.environ)
     words: Sequence[str] = job.words
     # Recovery comes first: another running `up` may be working on the machines.
     recover(engine)

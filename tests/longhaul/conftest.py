@@ -73,6 +73,8 @@ class Checkout:
             "PULUMI_CONFIG_PASSPHRASE": "correct horse",
             # The lack of credentials is reported at once: the rest of the chain waits for a machine's identity.
             "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "LONGHAUL_OFFLINE": "1",
             **self.environ,
         }
 

@@ -15,7 +15,6 @@ from longhaul.engine.throwaway import can_decrypt, copy_stack_file, unlogged_hom
 from longhaul.project.stack_file_secrets import PLACEHOLDER
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
-from tests.support.programs import write_program
 
 ENGINE_SAYS = json.dumps(
     {
@@ -98,15 +97,27 @@ def _run_without(checkout: Checkout, variables: dict[str, str], name: str) -> in
 
 
 def test_a_stand_in_is_named_with_the_way_to_the_real_plugin(checkout: Checkout, engine: FakeEngine) -> None:
-    write_program(checkout.path / "lab" / "providers" / "bin" / "pulumi-resource-azure-native", "#!/bin/sh\n")
     shutil.rmtree(checkout.plugin("azure-native"))
     done = checkout.run("plan", "--raw", "--env", "dev")
-    assert "previewing with a stand-in" in done.stderr
-    assert "python -m lab.tools plugins azure-native" in done.stderr
+    number = version("pulumi-azure-native")
+    assert f"azure-native plugin {number} is not installed, so a stand-in previews in its place" in done.stderr
+    assert "has no checksum of pulumi-resource-azure-native" in done.stderr
     assert "/plugins:" in engine.calls()[0]["environ"]["PATH"]
 
 
+def test_a_new_environment_is_previewed_without_an_account_once_plugins_are_installed(
+    checkout: Checkout, engine: FakeEngine
+) -> None:
+    checkout.gains_hosts()
+    done = checkout.run("plan", "--raw", "--env", "dev")
+    number = version("pulumi-aws")
+    assert f"aws plugin {number} finds no credentials here, so a stand-in previews in its place" in done.stderr
+    checkout.environ |= {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "made-up"}
+    assert f"aws plugin {number}" not in checkout.run("plan", "--raw", "--env", "dev").stderr
+
+
 def test_an_installed_plugin_needs_no_stand_in(checkout: Checkout, engine: FakeEngine) -> None:
+    checkout.environ |= {"AZURE_CLIENT_ID": "made-up", "AZURE_CLIENT_SECRET": "made-up"}
     done = checkout.run("plan", "--raw", "--env", "dev")
     assert "stand-in" not in done.stderr
     assert "/plugins:" not in engine.calls()[0]["environ"]["PATH"]
@@ -144,7 +155,7 @@ def test_up_and_destroy_say_which_plugin_is_missing(checkout: Checkout, engine: 
         done = checkout.run(*words, "--yes", "--env", "dev")
         assert done.returncode == Exit.FAILED
         assert f"the engine has no plugin azure-native {version('pulumi-azure-native')}" in done.stderr
-        assert "python -m lab.tools plugins azure-native" in done.stderr
+        assert "no server is asked (--offline, LONGHAUL_OFFLINE)" in done.stderr
     assert {"up", "destroy"}.isdisjoint(call["words"][0] for call in engine.calls())
 
 

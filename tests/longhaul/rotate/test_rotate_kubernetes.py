@@ -271,9 +271,9 @@ def test_user_data_is_changed_alone_and_only_where_all_else_is_as_declared(
 
     monkeypatch.setattr(stack, "engine_for", engine_for)
     monkeypatch.setattr(stack, "recover", lambda _engine: None)
-    monkeypatch.setattr(stack.plugins, "require", lambda *_words: None)
+    monkeypatch.setattr(stack.plugins, "require", lambda *_words, **_more: None)
     monkeypatch.setattr(stack, "change_with_pending", lambda engine, verb, words: engine.follow([verb, *words]))
-    where: Any = SimpleNamespace(env="lab")
+    where: Any = SimpleNamespace(env="lab", project=None)
     log = tmp_path / "log"
     machines = StackMachines(
         stack=Stack(

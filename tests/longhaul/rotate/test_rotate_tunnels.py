@@ -153,8 +153,8 @@ def test_only_named_resources_are_changed_and_keys_are_read_again(
     monkeypatch.setattr(stack, "engine_for", engine_for)
     monkeypatch.setattr(stack, "change_with_pending", change)
     monkeypatch.setattr(stack, "recover", lambda _engine: None)
-    monkeypatch.setattr(stack.plugins, "require", lambda *_words: None)
-    where: Any = SimpleNamespace(env="lab")
+    monkeypatch.setattr(stack.plugins, "require", lambda *_words, **_more: None)
+    where: Any = SimpleNamespace(env="lab", project=None)
     log = tmp_path / "log"
     own = Stack(
         where=where,
