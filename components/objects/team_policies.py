@@ -99,6 +99,7 @@ FROZEN = (
     "a job that runs keeps its size: it may shrink, end sooner, or be suspended, which puts it into the queue again;"
     " to grow it or to change it otherwise, suspend it in the same change, or make another"
 )
+PLACED = "the scheduler places a team's pods: leave nodeName out, and select nodes by their labels"
 LIFTED = "only Kueue lifts its own gates"
 
 
@@ -189,6 +190,7 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
             f"{by_trusted()} || !({pinned})": PINNED,
             f"!({updating}) || {by_trusted()} || !{part} || {kept}": MADE,
             f"!({updating}) || {by_trusted()} || {part} || !({runs}) || {_frozen()}": FROZEN,
+            f"{deleting} || {_unplaced('object')} || {updating} && !{_unplaced('oldObject')}": PLACED,
             f"{deleting} || {few_keys} || {updating} && {templates} == {templates_of('oldObject')}": NAMED,
         },
     )
@@ -239,6 +241,14 @@ def _frozen() -> str:
         for field, none in (("parallelism", 1), ("completions", 2147483647))
     )
     return f"{kept} && {smaller}"
+
+
+def _unplaced(side: str) -> str:
+    """Return the condition (CEL) that no template names a node: its pods would pass by the scheduler, and by taints and
+    the accountant with it."""
+    template = "{}.?template.?spec.?nodeName.hasValue()"
+    roles = f"{side}.spec.?replicatedJobs.orValue([]).exists(r, {template.format('r.template.spec')})"
+    return f"!({template.format(f'{side}.spec')} || {roles})"
 
 
 def _same_labels() -> str:

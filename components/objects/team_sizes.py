@@ -4,6 +4,9 @@ counts is what a pod gets.
 Kueue fills in a namespace's defaults first and takes a limit for a missing request last; the API servers do it the
 other way round when they make the pod. So a Job with only limits would be counted by the defaults, and its pods get
 the limits. A limit below a default would never be admitted.
+
+What is written into a Job stays in it, and a file that is applied again says nothing of it. So a request that was
+written follows its limit when somebody changes that: otherwise Kueue would count the former one.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from components.model.teams.queues import JOBSET, KUEUE
+from components.objects.jobset_defaults import jobset_defaults
 from components.objects.team_conditions import TEAMS, jobs, not_of
 
 if TYPE_CHECKING:
@@ -28,8 +32,9 @@ from being removed."""
 
 def sizes_policy() -> MutatingAdmissionPolicySpecArgsDict:
     """Return the policy that writes each container's requests of cores and memory into Jobs and JobSets: the limit
-    where there is no request, and :data:`REQUESTS` where there is neither, nor a size of the pod as a whole."""
-    job = _of_pod("object.spec.template.spec", "'/spec/template/spec'")
+    where there is no request, and :data:`REQUESTS` where there is neither, nor a size of the pod as a whole. It writes
+    JobSet's own defaults too."""
+    job = _of_pod("object.spec.template.spec", "'/spec/template/spec'", before="oldObject.spec.template.spec")
     path = "'/spec/replicatedJobs/' + string(i) + '/template/spec/template/spec'"
     roles = (
         f"object.spec.replicatedJobs.transformList(i, r, {_of_pod('r.template.spec.template.spec', path)}).flatten()"
@@ -43,21 +48,23 @@ def sizes_policy() -> MutatingAdmissionPolicySpecArgsDict:
             {
                 "patch_type": "JSONPatch",
                 "json_patch": {"expression": f"has(object.spec.replicatedJobs) ? {roles} : {job}"},
-            }
+            },
+            {"patch_type": "JSONPatch", "json_patch": {"expression": jobset_defaults()}},
         ],
     }
 
 
-def _of_pod(spec: str, path: str) -> str:
-    """Return the patches (CEL) of all containers of a pod; ``path`` (CEL) is the path of its specification."""
+def _of_pod(spec: str, path: str, *, before: str = "") -> str:
+    """Return the patches (CEL) of all containers of a pod; ``path`` (CEL) is the path of its specification, ``before``
+    (CEL) the former specification if its requests may change."""
     lists = []
     for field in ("containers", "initContainers"):
-        patches = _of_container(spec, f"{path} + '/{field}/' + string(n)")
+        patches = _of_container(spec, f"{path} + '/{field}/' + string(n)", before=before and f"{before}.?{field}")
         lists.append(f"{spec}.?{field}.orValue([]).transformList(n, c, {patches})")
     return f"({' + '.join(lists)}).flatten()"
 
 
-def _of_container(spec: str, path: str) -> str:
+def _of_container(spec: str, path: str, *, before: str) -> str:
     """Return the patches (CEL) of the container ``c`` at ``path`` (CEL), of the pod ``spec`` (CEL)."""
     requests, limits = "c.?resources.?requests", "c.?resources.?limits"
     whole = f"{spec}.?resources"
@@ -70,8 +77,20 @@ def _of_container(spec: str, path: str) -> str:
         sized = f"({whole}.?requests[?'{name}'].hasValue() || {whole}.?limits[?'{name}'].hasValue())"
         patch = _add(path, f"/resources/requests/{name}", f"{limits}[?'{name}'].orValue('{value}')")
         known = f"'{name}' in {requests}.orValue({{}}) || {sized} && !{limits}[?'{name}'].hasValue()"
+        if before:
+            known = f"({known}) && !({_has_changed(before, name, value)})"
         patches.append(f"({known} ? [] : [{patch}])")
     return f"({' + '.join(patches)})"
+
+
+def _has_changed(before: str, name: str, value: str) -> str:
+    """Return the condition (CEL) that a limit of the container ``c`` has changed, and its request, which is as it would
+    have been written, has not. ``before`` (CEL) is the former list of containers, ``value`` the default."""
+    limit, was = f"c.?resources.?limits[?'{name}']", f"o.?resources.?limits[?'{name}']"
+    request, requested = f"c.?resources.?requests[?'{name}']", f"o.?resources.?requests[?'{name}']"
+    written = f"{requested}.orValue('') == {was}.orValue('{value}') && {request} == {requested}"
+    same = f"o.name == c.name && {limit}.hasValue() && {limit} != {was} && {written}"
+    return f"request.operation == 'UPDATE' && {before}.orValue([]).exists(o, {same})"
 
 
 def _add(path: str, below: str, value: str) -> str:

@@ -128,7 +128,7 @@ class TeamState:
 
     @cached_property
     def _finished(self) -> Mapping[str, bool]:
-        """Whether nothing is admitted for an owner any more, by UID; what only waits is left out."""
+        """Owners by UID: true if nothing is admitted for them any more. Those that only wait are left out."""
         finished: dict[str, bool] = {}
         for workload in self.workloads:
             if workload.finished or workload.usage:

@@ -29,6 +29,8 @@ from tests.support.teams import JOB, Person, api_of
 GPUS = 2
 """GPUs that each team is guaranteed, and may not exceed."""
 CORES = 40
+PIN = "example.com/pin"
+"""Finalizer with which a test keeps an object that is deleted."""
 GROUP = "corp:{}"
 TEAM, OTHER = "vision", "speech"
 TEAMS = {
@@ -128,6 +130,8 @@ class TeamCluster:
         try:
             if "deletionTimestamp" not in item["metadata"]:
                 self.admin.delete(path, uid=item["metadata"]["uid"], grace_s=0)
+            elif PIN in item["metadata"].get("finalizers", ()):
+                self.admin.patch(path, {"metadata": {"finalizers": None}})
         except ApiError as error:
             if error.status not in (404, 409):
                 raise

@@ -20,7 +20,7 @@ from contract.users import ACCOUNTANT_USER
 from services.accountant import unit
 from services.accountant.metrics import LOOKS, METRICS, PODS_BEYOND_QUEUE
 from services.metrics import ServiceMetrics
-from tests.redteam.team_cluster import GPUS, TEAM, TeamCluster
+from tests.redteam.team_cluster import GPUS, PIN, TEAM, TeamCluster
 from tests.support.api_server import eventually
 from tests.support.queues import deployment, job, jobset
 from tests.support.teams import pod
@@ -137,6 +137,15 @@ def grow_a_replica_set(cluster: TeamCluster) -> None:
     replace_pods(cluster)
 
 
+def keep_a_deleted_job(cluster: TeamCluster) -> None:
+    """Kueue frees the quota of a job that is being deleted, and a finalizer keeps the job and its pods."""
+    ada = cluster.person()
+    ada.made(job("kept", GPUS, pod("a", gpus=1)["spec"], where=TEAM), dry=False)
+    eventually(lambda: cluster.free_gpus() == GPUS, what="the job is admitted")
+    patched(cluster, "jobs.batch/kept", {"metadata": {"finalizers": [PIN]}})
+    assert "deleted" in ada.kubectl("delete", f"--namespace={TEAM}", "--wait=false", "job/kept")
+
+
 def request_nothing(cluster: TeamCluster) -> None:
     limits = f"{NAMESPACE}/limitranges/longhaul"
     cluster.admin.delete(limits)
@@ -151,6 +160,7 @@ ATTACKS: dict[str, tuple[Callable[[TeamCluster], None], set[BeyondReason]]] = {
     # Kueue admits a StatefulSet as a whole or pod by pod.
     "a StatefulSet grows": (grow_a_stateful_set, {BeyondReason.MORE_THAN_ADMITTED, BeyondReason.NOT_ADMITTED}),
     "a ReplicaSet grows": (grow_a_replica_set, {BeyondReason.NOT_ADMITTED}),
+    "a deleted job that a finalizer keeps": (keep_a_deleted_job, {BeyondReason.NOT_ADMITTED}),
     "pods request nothing": (request_nothing, {BeyondReason.UNCOUNTED}),
 }
 UNGATED = ("a StatefulSet that was never admitted",)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.objects.team_policies import FROZEN, MADE, NAMED, ORPHANED, OWNED, PINNED
+from components.objects.team_policies import FROZEN, MADE, NAMED, ORPHANED, OWNED, PINNED, PLACED
 from tests.redteam.team_cluster import CORES, GPUS, TEAM, TeamCluster
 from tests.support.api_server import eventually
 from tests.support.queues import jobset
@@ -237,8 +237,12 @@ def test_limits_count_where_nothing_is_requested(cluster: TeamCluster, ada: Pers
     assert container["resources"]["requests"] == {"cpu": "2", "memory": "1Gi"}
 
 
-def test_a_pod_picks_no_node_past_the_queue(ada: Person) -> None:
+def test_no_pod_picks_its_node(ada: Person) -> None:
     assert "schedulingGates" in ada.makes(pod("picked", nodeName="n1"))
+    picked = job()
+    picked["spec"]["template"]["spec"]["nodeName"] = "n1"
+    assert PLACED in ada.makes(picked)
+    assert PLACED in ada.makes(jobset("js", {"w": 1}, pod("a", nodeName="n1")["spec"], where=TEAM))
 
 
 def test_a_jobset_as_people_write_it_is_admitted(cluster: TeamCluster, ada: Person) -> None:
@@ -302,3 +306,95 @@ def test_whoever_applies_the_same_again_changes_nothing(cluster: TeamCluster, ad
                 assert "forbidden" not in said.lower(), said
                 assert "rror" not in said, said
     eventually(lambda: len(cluster.free_pods()) == 3, what="all run")
+
+
+def sizes(item: dict[str, Any]) -> dict[str, str]:
+    """Return the cores and the memory that the container of a template requests."""
+    requests = item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+    return {name: requests[name] for name in ("cpu", "memory")}
+
+
+@pytest.mark.parametrize("how", [("apply",), ("apply", "--server-side"), ("patch",)], ids=" ".join)
+def test_the_request_of_a_job_that_waits_follows_its_limit(
+    cluster: TeamCluster, ada: Person, how: tuple[str, ...]
+) -> None:
+    """What a limit's change leaves of a written request would be counted, and the pod could use the limit."""
+
+    def change(limits: dict[str, str], **requests: str) -> dict[str, str]:
+        resources = {"limits": {"nvidia.com/gpu": "100", **limits}, **({"requests": requests} if requests else {})}
+        made = job(**resources)
+        if how == ("patch",):
+            # As Helm changes kinds of Kubernetes: three ways, and only what its chart says.
+            said = patch(ada, "job/train", {"spec": {"template": made["spec"]["template"]}}, kind="strategic")
+        else:
+            said = ada.kubectl(*how, f"--namespace={TEAM}", "--filename=-", stdin=made)
+        assert "job.batch/train" in said, said
+        return sizes(cluster.server.get("job", "train", f"--namespace={TEAM}"))
+
+    ada.made(job(limits={"nvidia.com/gpu": "100"}), dry=False)
+    assert change({"cpu": "2"}) == {"cpu": "2", "memory": "2Gi"}
+    assert change({"cpu": "8", "memory": "1Gi"}) == {"cpu": "8", "memory": "1Gi"}
+    workloads = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{TEAM}/workloads"
+
+    def counted() -> list[str]:
+        podsets = [item["spec"]["podSets"][0] for item in cluster.admin.items(workloads)]
+        return [each["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] for each in podsets]
+
+    eventually(lambda: counted() == ["8"], what="the queue counts the limit")
+    assert change({"cpu": "500m"})["cpu"] == "500m"
+    # Who writes a request of their own keeps it.
+    assert change({"cpu": "8"}, cpu="3")["cpu"] == "3"
+    assert change({"cpu": "9"}, cpu="3")["cpu"] == "3"
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "CronJob"])
+def test_what_other_kinds_make_requests_the_new_limit(cluster: TeamCluster, ada: Person, kind: str) -> None:
+    made = many("Deployment", strategy={"type": "Recreate"})
+    template = made["spec"]["template"]["spec"]
+    if kind == "CronJob":
+        spec = job()["spec"]
+        template = spec["template"]["spec"]
+        made = {"apiVersion": "batch/v1", "kind": kind, "metadata": {"name": "served"}}
+        made["spec"] = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": spec}}
+    for cores in ("1", "2"):
+        template["containers"][0]["resources"] = {"limits": {"cpu": cores, "memory": "1Gi"}}
+        said = ada.kubectl("apply", f"--namespace={TEAM}", "--filename=-", stdin=made)
+        assert "served" in said, said
+        if kind == "CronJob":
+            assert "created" in ada.kubectl("create", "job", f"r{cores}", "--from=cronjob/served", f"-n={TEAM}")
+    expected = ["2"] if kind == "Deployment" else ["1", "2"]
+    eventually(
+        lambda: (
+            sorted(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in cluster.free_pods())
+            == expected
+        ),
+        what="the pods request their limits",
+    )
+
+
+def test_a_jobset_that_waits_may_be_applied_again(cluster: TeamCluster, ada: Person) -> None:
+    """A merge patch replaces its list of roles, and JobSet writes its defaults into new ones alone."""
+    spec = pod("a")["spec"]
+    spec["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "100"}}
+    waits = jobset("waits", {"a": 1, "w": 2}, spec, where=TEAM)
+    waits["spec"]["failurePolicy"] = {"maxRestarts": 1, "rules": [{"action": "FailJobSet"}]}
+    roles = [role["template"]["spec"] for role in waits["spec"]["replicatedJobs"]]
+    for role in roles:
+        del role["template"]["spec"]["restartPolicy"]
+    words = (f"--namespace={TEAM}", "--filename=-")
+    for _ in range(2):
+        said = ada.kubectl("apply", *words, stdin=waits)
+        assert "jobset.jobset.x-k8s.io/waits" in said, said
+    before = cluster.server.get("jobset", "waits", f"--namespace={TEAM}")["spec"]
+    roles[0]["template"]["metadata"] = {"labels": {"own": "label"}}
+    # The second is how Helm changes other kinds than Kubernetes' own: two ways.
+    assert "configured" in ada.kubectl("apply", *words, stdin=waits)
+    assert "patched" in patch(ada, "jobset/waits", {"spec": {"replicatedJobs": waits["spec"]["replicatedJobs"]}})
+    after = cluster.server.get("jobset", "waits", f"--namespace={TEAM}")["spec"]
+    assert after["replicatedJobs"][0]["template"]["spec"]["template"].pop("metadata")["labels"] == {"own": "label"}
+    before["replicatedJobs"][0]["template"]["spec"]["template"].pop("metadata", None)
+    assert after == before
+    # JobSet takes no other size, whoever asks; it is made again.
+    roles[1]["parallelism"] = 1
+    assert "field is immutable" in ada.kubectl("apply", *words, stdin=waits)
+    assert "replaced" in ada.kubectl("replace", "--force", *words, stdin=waits)
