@@ -50,6 +50,7 @@ _SYNONYMS: Mapping[str, str] = {
     "node_groups": "pools",
     "machine_pools": "pools",
     "workers": "pools",
+    "nodes": "pools",
     "instance_types": "machine_types",
     "ssh_key": "access.administrator_key",
     "users": "identity",
@@ -138,7 +139,10 @@ def _guess(key: str, known: list[str], schema: Schema, *, is_top: bool) -> str:
     """Return the key that was probably meant: one that is written almost alike, another tool's word for it, or the same
     key at another place; empty when there is none."""
     plain = {_letters(name): name for name in known}
-    others = {_letters(name): meant for name, meant in _SYNONYMS.items()} if is_top else {}
+    meanings = {_letters(name): meant for name, meant in _SYNONYMS.items() if meant.partition(".")[0] in known}
+    others = meanings if is_top else {}
+    if _letters(key) in others:
+        return others[_letters(key)]
     for names in (plain, others):
         if close := get_close_matches(_letters(key), names, n=1, cutoff=0.7):
             return names[close[0]]

@@ -102,7 +102,7 @@ def changed(at: str, to: object) -> dict[str, Any]:
         ),
         ("clusterr", {}, None, "is not a key", "control_plane, if that was meant"),
         ("node_pools", {}, None, "is not a key", "pools, if that was meant"),
-        ("nodes", {}, None, "is not a key", "max_nodes, if that was meant"),
+        ("nodes", {}, None, "is not a key", "pools, if that was meant"),
         ("operators", [], None, "is not a key", "access.operators, if that was meant"),
         ("administrators", {}, None, "is not a key", "access.administrators, if that was meant"),
         ("control_plane.round_trip_ms", 0, None, "0 is not more than 0", "a number, more than 0, at most 500"),
