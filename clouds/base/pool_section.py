@@ -32,9 +32,9 @@ class Reservation(Section):
     """`capacity-block` for AWS's Capacity Blocks, which begin and end at a set time; `on-demand` for every other
     reservation."""
     begins: Annotated[date | None, Replaces.NOTHING] = Field(default=None, examples=["2027-03-01"])
-    """First day of a Capacity Block, in UTC. It has no machine before."""
+    """First day of the reserved capacity, in UTC. A Capacity Block has no machine before."""
     ends: Annotated[date | None, Replaces.NOTHING] = Field(default=None, examples=["2027-03-28"])
-    """Last day of a Capacity Block, in UTC. AWS ends its machines before the day is over."""
+    """Last day of the reserved capacity, in UTC. AWS ends the machines of a Capacity Block before the day is over."""
 
 
 class Pool(Section):

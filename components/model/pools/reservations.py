@@ -1,4 +1,4 @@
-"""Cautions about Capacity Blocks, which begin and end at a set time."""
+"""Cautions about reserved capacity that begins and ends at a set time, such as a Capacity Block."""
 
 from __future__ import annotations
 
@@ -13,32 +13,31 @@ BLOCK = "capacity-block"
 
 
 def reservation_cautions(environment: Environment, today: date) -> Iterator[Caution]:
-    """Yield a caution for each pool that needs machines of a Capacity Block when the block has none, and for each that
-    may need them and whose block has no dates. They do not make the file invalid: time passes without a change of
-    it."""
+    """Yield a caution for each pool that needs reserved machines when there are none, and for each that needs those of
+    a Capacity Block without dates. They do not make the file invalid: time passes without a change of it."""
     for name, pool in environment.pools.items():
-        block, at = pool.reservation, ("pools", name, "reservation")
-        if block is None or block.kind != BLOCK:
+        reserved, at = pool.reservation, ("pools", name, "reservation")
+        if reserved is None:
             continue
-        if block.ends is not None and block.ends < today:
+        if reserved.ends is not None and reserved.ends < today:
             yield Caution(
                 reason=FileReason.RESERVATION_ENDED,
                 at=(*at, "ends"),
                 pool=name,
-                wrong=f"the block {block.id} ended on {block.ends}: {name} gets no machine any more",
-                write="`id`, `begins` and `ends` of another block, or remove the pool",
+                wrong=f"{reserved.id} ended on {reserved.ends}: {name} gets no machine of it any more",
+                write="`id`, `begins` and `ends` of another reservation, or leave `reservation` out",
             )
-        elif pool.min and block.begins is not None and block.begins > today:
+        elif pool.min and reserved.begins is not None and reserved.begins > today:
             yield Caution(
                 reason=FileReason.RESERVATION_NOT_BEGUN,
                 at=("pools", name, "min"),
                 pool=name,
                 basis=((*at, "begins"),),
-                wrong=f"the block {block.id} begins on {block.begins}: until then AWS has none of these {pool.min:,} "
+                wrong=f"{reserved.id} begins on {reserved.begins}: until then there are none of these {pool.min:,} "
                 "machines",
                 write="0 until then",
             )
-        elif pool.min and (block.begins is None or block.ends is None):
+        elif reserved.kind == BLOCK and pool.min and (reserved.begins is None or reserved.ends is None):
             yield Caution(
                 reason=FileReason.RESERVATION_UNDATED,
                 at=at,
@@ -47,5 +46,5 @@ def reservation_cautions(environment: Environment, today: date) -> Iterator[Caut
                 wrong=f"{name} needs {pool.min:,} machines of a Capacity Block, and nobody can say whether the block "
                 "has begun or is over",
                 write="`begins` and `ends`: `aws ec2 describe-capacity-reservations --capacity-reservation-ids "
-                f"{block.id}`",
+                f"{reserved.id}`",
             )

@@ -161,7 +161,7 @@ for day, dates in {"Ended": {"ends": "2026-01-01"}, "NotBegun": {"begins": "2199
     DOUBTFUL[f"Reservation{day}"] = changed("pools.gpu.reservation", {**BLOCK, **dates})
     DOUBTFUL[f"Reservation{day}"]["pools"]["gpu"]["min"] = 4
 KEYS = {
-    "ReservationEnded": ("pools.gpu.reservation.ends", "of another block"),
+    "ReservationEnded": ("pools.gpu.reservation.ends", "of another reservation"),
     "ReservationNotBegun": ("pools.gpu.min", "0 until then"),
     "ReservationUndated": ("pools.gpu.reservation", "aws ec2 describe-capacity-reservations"),
     "PublicDomain": ("domain", "test.acme.com"),
