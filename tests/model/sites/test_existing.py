@@ -14,6 +14,7 @@ from clouds.base.existing_networks import FoundNetwork, FoundSubnet, ranges_of
 from components.model import Environment, plan, vault_name
 from components.model.sites.cloud_names import pool_group
 from components.model.sites.places import place_of, site_ranges
+from components.model.versions.section import nearest_offered
 from tests.model import make
 from tests.model.files import only, problems_of, write
 
@@ -84,7 +85,7 @@ def test_a_version_is_three_numbers(tmp_path: Path) -> None:
     assert problem.wrong == "'v1.35' is not three numbers without a leading v"
     raw["versions"]["kubernetes"] = 1.10
     problem = only(write(tmp_path, raw, hosts=make.hosts()))
-    assert problem.write == "three numbers without a leading v"
+    assert problem.write == nearest_offered("kubernetes", "1.10")
 
 
 def test_parts_of_a_network_need_the_network(tmp_path: Path) -> None:
