@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 import yaml
 
 from clouds.base.inputs import SECRET, SIGNATURE
+from longhaul.engine.plugins import OFFLINE
 from longhaul.project.checkout import Project
+from longhaul.review import planner
 from longhaul.review.outcome import ReviewOutcome
 from longhaul.review.planner import CommandPlanner, Planned, ReviewPlanError, drift_words, read_summary
 from longhaul.review.stack_without_secrets import PLACEHOLDER, SealedProject, project_without_secrets, without_secrets
-from longhaul.terminal.exits import CommandError
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.review.conftest import AGAINST, Checkout, plan_text
 from tests.support.programs import write_program
 
@@ -239,3 +242,16 @@ def test_a_secrets_provider_in_another_form_than_the_engines_is_refused(
     path.write_text(f"{key}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     with pytest.raises(CommandError, match="on a line of its own"):
         place.copy(tmp_path / "copy")
+
+
+def test_a_review_fetches_no_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, str]] = []
+
+    def run(words: list[str], *, env: dict[str, str], **_more: object) -> subprocess.CompletedProcess[str]:
+        given.append(env)
+        return subprocess.CompletedProcess(words, Exit.OK, "", "")
+
+    monkeypatch.setattr("longhaul.review.planner.subprocess.run", run)
+    place = SealedProject(project=Project(root=tmp_path), environ={OFFLINE: ""}, has_state=False, backend="")
+    planner._run((), place)
+    assert [environ[OFFLINE] for environ in given] == ["1"]
