@@ -24,6 +24,9 @@ away."""
 SYSTEM_TAINT = "longhaul.dev/system"
 """Key of the taint of machines that are reserved for the cluster's own pods."""
 
+SET_AND_LIFTED = frozenset({PREFLIGHT_TAINT, UNCHECKED, INTERRUPTED, QUARANTINE_TAINT["key"]})
+"""Keys of the taints that Longhaul itself sets and lifts."""
+
 CORDON = "node.kubernetes.io/unschedulable"
 """Key of the taint that a cordon adds (k8s.io/api/core/v1, ``TaintNodeUnschedulable``)."""
 CUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

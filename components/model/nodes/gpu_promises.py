@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from clouds.base.faults import Fault, Location
 from contract.documents.node import GpuPromise
-from contract.taints import PREFLIGHT_TAINT
 
 if TYPE_CHECKING:
     from components.model.environment import Environment
@@ -36,8 +35,7 @@ def host_promise(host: Host) -> GpuPromise:
 
 
 def check_gpus(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each GPU setting of machines that have no GPUs, and for each pool with Longhaul's own preflight
-    taint."""
+    """Yield a fault for each GPU setting of machines that have no GPUs."""
     for name, machine in environment.machine_types.items():
         yield from _of_nothing(("machine_types", name), machine)
     for index, host in enumerate(environment.hosts):
@@ -50,10 +48,6 @@ def check_gpus(environment: Environment) -> Iterator[Fault]:
             basis = ((*at, "machine_type"), ("machine_types", pool.machine_type))
             wrong = f"a {pool.machine_type} has no GPUs to check"
             yield Fault(at=(*at, "gpu_check"), wrong=wrong, write="leave it out", basis=basis)
-        for index, taint in enumerate(pool.taints):
-            if taint.key == PREFLIGHT_TAINT:
-                wrong = f"{taint.key!r} is set and lifted by Longhaul"
-                yield Fault(at=(*at, "taints", index, "key"), wrong=wrong, write="a key of your own domain")
 
 
 def _of_nothing(at: Location, machine: MachineType | Host) -> Iterator[Fault]:

@@ -11,6 +11,7 @@ from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.nodes.labels import label_fault
 from components.model.nodes.rdma import huge_pages_2mib
+from contract.taints import SET_AND_LIFTED
 
 HUGE_PAGES_PERCENT = 85
 """Largest share of a machine type's memory that may be huge pages, in percent. The machine refuses more than nine
@@ -18,6 +19,9 @@ tenths of the memory that its kernel sees, and the kernel sees a little less tha
 
 OF_KUBERNETES = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Prefixes of taints that Kubernetes' controllers set and lift. Longhaul has no cloud controller."""
+LIFTED_AT_ONCE = "node.kubernetes.io/"
+"""Prefix of taints that kube-controller-manager makes of a Node's conditions, and takes away without the condition
+(kubernetes 1.36, ``pkg/controller/nodelifecycle``, ``doNoScheduleTaintingPass``)."""
 SMALLER_PER_GIB = 512
 """Number of huge pages of 2 MiB in a GiB."""
 
@@ -60,8 +64,8 @@ def check_pools(environment: Environment) -> Iterator[Fault]:
 
 def _check_taints(name: str, pool: Pool) -> Iterator[Fault]:
     """Yield a fault for each taint that repeats the key and effect of an earlier one, which a Node cannot have
-    (kubernetes 1.36, ``pkg/apis/core/validation``, ``validateNodeTaints``), and for each that Kubernetes itself sets
-    and lifts."""
+    (kubernetes 1.36, ``pkg/apis/core/validation``, ``validateNodeTaints``), and for each that Kubernetes or Longhaul
+    sets and lifts."""
     earlier: set[tuple[str, str]] = set()
     for field, taints in (("taints", pool.taints), ("startup_taints", pool.startup_taints)):
         for index, taint in enumerate(taints):
@@ -70,8 +74,11 @@ def _check_taints(name: str, pool: Pool) -> Iterator[Fault]:
                 wrong = f"{taint.key!r} with {taint.effect} is there before, and a node has no two of these"
                 yield Fault(at=at, wrong=wrong, write="each pair of key and effect once")
             earlier.add((taint.key, taint.effect))
-            if field == "taints" and taint.key.startswith(OF_KUBERNETES):
+            if taint.key.startswith(OF_KUBERNETES if field == "taints" else LIFTED_AT_ONCE):
                 wrong = f"{taint.key!r} is a taint of Kubernetes' own, which a node does not keep or never loses"
+                yield Fault(at=(*at, "key"), wrong=wrong, write="a key of your own domain")
+            elif taint.key in SET_AND_LIFTED:
+                wrong = f"{taint.key!r} is set and lifted by Longhaul"
                 yield Fault(at=(*at, "key"), wrong=wrong, write="a key of your own domain")
 
 

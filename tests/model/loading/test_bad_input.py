@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from components.model import ConfigurationError, load, plan
+from contract.taints import CORDON, INTERRUPTED_TAINT
 from tests.model import make
 from tests.model.files import only, problems_of, write
 from tests.model.make import host
@@ -118,6 +119,9 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
         ("pools.gpu.taints/0.key", [PREFLIGHT], "is set and lifted by Longhaul", OURS),
         ("pools.gpu.taints/1", [TAINT, TAINT | {"value": "b"}], "is there before", "key and effect once"),
         ("pools.gpu.startup_taints/1", [TAINT, TAINT], "is there before", "key and effect once"),
+        ("pools.gpu.startup_taints/0.key", [PREFLIGHT], "is set and lifted by Longhaul", OURS),
+        ("pools.gpu.taints/0.key", [INTERRUPTED_TAINT], "is set and lifted by Longhaul", OURS),
+        ("pools.gpu.startup_taints/0.key", [TAINT | {"key": CORDON}], "is a taint of Kubernetes' own", OURS),
         ("pools.gpu.taints/0.key", [UNINITIALIZED], "is a taint of Kubernetes' own", OURS),
         ("pools.burn/gpu_check", CHECKED, "a Standard_D8s_v5 has no GPUs to check", "leave it out"),
         ("machine_types.Tiny/gpu_model", HUGE, "is about GPUs, and there are none", "leave it out"),
