@@ -36,6 +36,8 @@ COUNTS = {
     "count/ingresses.networking.k8s.io": "500",
     "count/networkpolicies.networking.k8s.io": "500",
     "count/serviceaccounts": "500",
+    "count/roles.rbac.authorization.k8s.io": "500",
+    "count/rolebindings.rbac.authorization.k8s.io": "500",
     "count/leases.coordination.k8s.io": "500",
     "count/resourceclaims.resource.k8s.io": "1000",
     "count/resourceclaimtemplates.resource.k8s.io": "500",

@@ -21,6 +21,7 @@ from components.objects.team_conditions import PART
 from components.objects.team_limits import declare_limits
 from components.objects.team_policies import TeamPolicies
 from components.objects.team_queues import TeamQueues
+from components.objects.team_roles import TeamRoles
 from components.objects.team_sizes import SIZES, sizes_policy
 from contract.labels import TEAM_LABEL
 from contract.object_names import AUTOSCALER, CAPACITY_CONFIGMAP, SYSTEM_NAMESPACE
@@ -63,6 +64,7 @@ class Teams(ComponentResource):
         super().__init__("longhaul:objects:Teams", name, None, opts)
         self._child = ResourceOptions(parent=self)
         self._queues = TeamQueues(environment, parent=self)
+        self._roles = TeamRoles(f"{name}-roles", opts=self._child)
         for team, declared in environment.teams.items():
             self._team(team, declared)
         self._everybody(dict.fromkeys(group for team in environment.teams.values() for group in team.groups))
@@ -88,6 +90,7 @@ class Teams(ComponentResource):
             subjects=_subjects(team.groups),
             opts=inside,
         )
+        self._roles.grant(name, _subjects(team.groups), namespace=namespace)
         self._queues.add(name, team, namespace=namespace)
 
     def _everybody(self, groups: Iterable[str]) -> None:

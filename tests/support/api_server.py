@@ -200,7 +200,10 @@ class ApiServer:
         )
         if check and done.returncode != 0:
             raise AssertionError(f"kubectl {' '.join(words)}: {done.stderr or done.stdout}")
-        return done.stdout if check else done.stdout or done.stderr
+        if check:
+            return done.stdout
+        # Of many objects some may be made, and others refused.
+        return done.stdout + done.stderr if done.returncode else done.stdout or done.stderr
 
     def client(self, *, timeout_s: float) -> Api:
         """Return an administrator's client."""
