@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from tests.run import LANES, names
 from tests.support.golden import Golden
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+
     from tests.support.shared_lab import SharedLab
 
 # No deadline: the time that an example takes on a busy machine proves nothing. The examples are the same each time, so
@@ -26,6 +29,25 @@ settings.load_profile("longhaul")
 os.environ["LONGHAUL_OFFLINE"] = "1"
 
 PARTS = {part.mark for lane in LANES for part in lane}
+
+
+QUEUE_MANAGERS = ("QueueManagers", "TeamCluster")
+"""Classes by whose names a file shows that its tests start Kueue and JobSet."""
+
+
+class FileScheduling(LoadFileScheduling):  # type: ignore[misc]
+    """Gives a file's tests to one process, and all tests of Kueue and JobSet, whose ports are fixed, to the same: they
+    would wait for each other, and one cluster serves many files."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        text = (self.config.rootpath / file).read_text(encoding="utf-8")
+        return "queue managers" if any(name in text for name in QUEUE_MANAGERS) else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
+    """Replace the scheduling by file."""
+    return FileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -88,4 +110,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _cost(item: pytest.Item) -> tuple[bool, ...]:
     marks = (item.get_closest_marker(name) is not None for name in ("drill", "lab", "engine"))
-    return (*marks, item.path.stem != "test_lint")
+    # The cluster of teams stays until the end, and holds the ports of Kueue and JobSet.
+    return (*marks, "running_cluster" in getattr(item, "fixturenames", ()), item.path.stem != "test_lint")

@@ -59,8 +59,10 @@ class Container:
         return await nspawn.launch(argv, name=self.name, group=self.group, log=log, exit_file=self.exit_file)
 
     async def end(self) -> None:
-        """Kill everything that runs in the container, and remove its group."""
+        """Kill everything that runs in the container, and remove its group. Everything is stopped first: the kernel
+        closes the sockets of process 1 before it kills the others, and one of them could tell the world of that."""
         while (process := self.process()) is not None:
+            await asyncio.to_thread(self.group.kill, signal.SIGSTOP)
             process.kill()
             await process.ended()
         await asyncio.to_thread(self._remove_group)

@@ -61,7 +61,7 @@ def _member(guarded: ApiServer) -> Path:
     return guarded.user("alice")
 
 
-@pytest.fixture(scope="module", name="running_cluster")
+@pytest.fixture(scope="session", name="running_cluster")
 def _running_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamCluster]:
     with team_cluster(tmp_path_factory.mktemp("teams"), tools.ensure) as running:
         yield running
