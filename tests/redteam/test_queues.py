@@ -318,7 +318,7 @@ def sizes(item: dict[str, Any]) -> dict[str, str]:
 def test_the_request_of_a_job_that_waits_follows_its_limit(
     cluster: TeamCluster, ada: Person, how: tuple[str, ...]
 ) -> None:
-    """What a limit's change leaves of a written request would be counted, and the pod could use the limit."""
+    """A request that stays as it was written would be counted, while the pod may use its new limit."""
 
     def change(limits: dict[str, str], **requests: str) -> dict[str, str]:
         resources = {"limits": {"nvidia.com/gpu": "100", **limits}, **({"requests": requests} if requests else {})}
