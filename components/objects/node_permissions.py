@@ -8,6 +8,7 @@ deletion; and every annotation of its Node. Two policies list what they need:
 - the objects and operations of :data:`ALLOWED`. NodeRestriction limits most of them to the node's own objects;
 - no finalizers, and no owners except the node's own Node, of which its lease and its CSINode are parts, and a pod for
   which it asks for a certificate;
+- requests for certificates that are short, since the API keeps them for long;
 - the annotations of its Node in :data:`ANNOTATIONS`. Of the Node's spec it sets its provider's id, taints and a cordon
   when it registers, and only the cordon later, which it cannot lift;
 - the status of its pods and of its Node, with addresses of nodes and pods of this environment, and no other metadata.
@@ -89,6 +90,9 @@ REGISTERED = ("providerID", "taints", "unschedulable")
 """Fields of a Node's spec that a kubelet sets when it registers. NodeRestriction keeps it from changing taints later,
 and the API the provider's id."""
 SIGNERS = (CLIENT_SIGNER, SERVING_SIGNER)
+LARGEST_REQUEST = 8192
+"""Largest request for a certificate, characters of Base64: several times a kubelet's. The API keeps a request for an
+hour to a day, so large ones would soon fill etcd."""
 
 REFUSAL = "a node may not"
 FINALIZERS = "a node may not change finalizers"
@@ -99,6 +103,7 @@ UNCORDONED = "a node may not lift its own cordon"
 METADATA = "a node may not change metadata of its pods"
 ADDRESSES = "no node and no pod of the environment has these addresses"
 SIGNED = "a node asks for certificates of kubelets only"
+SMALL = "a request of a node for a certificate is short, and has no labels and annotations"
 
 OPERATION, UPDATED = "request.operation", "request.operation == 'UPDATE'"
 RESOURCE, SUBRESOURCE = "request.resource.resource", "request.?subResource.orValue('')"
@@ -189,6 +194,7 @@ def _breaches(addresses: AddressPlan) -> dict[str, str]:
     old_spec, new_spec = f"({UPDATED} ? oldObject.?spec.orValue({{}}) : {{}})", "object.?spec.orValue({})"
     fields = f"({UPDATED} ? ['taints', 'unschedulable'] : {_list(REGISTERED)})"
     spec = f"{changed(old_spec, new_spec)}.filter(k, !(k in {fields}))"
+    signing = f"{RESOURCE} == 'certificatesigningrequests'"
     metadata = " + ".join(
         f"(object.metadata.?{part} == oldObject.metadata.?{part} ? [] : ['{part}'])"
         for part in ("labels", "annotations")
@@ -207,7 +213,10 @@ def _breaches(addresses: AddressPlan) -> dict[str, str]:
                 (pod, _foreign(addresses, _pod_addresses)),
             )
         },
-        f"{RESOURCE} == 'certificatesigningrequests' && !(object.spec.signerName in {_list(SIGNERS)})": f"'{SIGNED}'",
+        f"{signing} && !(object.spec.signerName in {_list(SIGNERS)})": f"'{SIGNED}'",
+        f"({signing} && object.spec.request.size() > {LARGEST_REQUEST} || {RESOURCE} in "
+        "['certificatesigningrequests', 'podcertificaterequests'] && "
+        "(has(object.metadata.labels) || has(object.metadata.annotations)))": f"'{SMALL}'",
     }
 
 

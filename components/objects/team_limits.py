@@ -1,5 +1,5 @@
-"""Limits of a team's namespace: the largest numbers of objects, the smallest requests of containers, and the priority
-classes that the team's pods may not have. Teams' shares of the capacity are in queue_quotas.py."""
+"""Limits of a team's namespace: the largest numbers of objects, the smallest requests of containers, and pods that
+would harm other teams' pods. Teams' shares of the capacity are in queue_quotas.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from components.objects.team_sizes import LEAST, REQUESTS
 
 if TYPE_CHECKING:
     from pulumi import ResourceOptions
-    from pulumi_kubernetes.core.v1 import LimitRangeItemArgsDict
+    from pulumi_kubernetes.core.v1 import LimitRangeItemArgsDict, ScopedResourceSelectorRequirementArgsDict
 
 COUNTS = {
     "pods": "20000",
@@ -23,6 +23,8 @@ COUNTS = {
     "count/secrets": "500",
     "count/configmaps": "500",
     "services": "500",
+    # All Services of the cluster share 2,768 (kube-apiserver's default range), and a Service may have many.
+    "services.nodeports": "100",
     "persistentvolumeclaims": "1000",
     "count/deployments.apps": "500",
     "count/replicasets.apps": "2000",
@@ -42,11 +44,19 @@ COUNTS = {
     "count/resourceclaims.resource.k8s.io": "1000",
     "count/resourceclaimtemplates.resource.k8s.io": "500",
 }
-"""Largest number of objects of each kind in a namespace, so that no team fills the main etcd cluster. A Secret or a
+"""Largest number of objects of each kind in a namespace, which bounds what a team stores. A Secret or a
 ConfigMap may have 1 MiB."""
 NOT_A_TEAMS = tuple(class_.name for class_ in CLASSES if class_.preempts and class_.value > 0)
 """Priority classes that a team's pods may not have. The scheduler evicts other pods for pods of these classes,
 regardless of guarantees."""
+NO_PODS: dict[str, ScopedResourceSelectorRequirementArgsDict] = {
+    "priorities": {"scope_name": "PriorityClass", "operator": "In", "values": NOT_A_TEAMS},
+    # The scheduler keeps pods away from nodes, zones or the whole cluster for as long as a pod there excludes them, so
+    # one small pod could stop every team's (kubernetes.io, "Resource Quotas", "Cross-namespace Pod Affinity Quota").
+    "affinity": {"scope_name": "CrossNamespacePodAffinity", "operator": "Exists"},
+}
+"""Pods that a team may not have, by the names of their quotas: those that evict others', and those with rules about
+pods of other namespaces."""
 
 
 def declare_limits(name: str, *, opts: ResourceOptions) -> None:
@@ -55,14 +65,10 @@ def declare_limits(name: str, *, opts: ResourceOptions) -> None:
     limit: LimitRangeItemArgsDict = {"type": "Container", "min": LEAST, "default_request": REQUESTS}
     LimitRange(f"{name}-limits", metadata=metadata, spec={"limits": [limit]}, opts=opts)
     ResourceQuota(f"{name}-counts", metadata=metadata, spec={"hard": COUNTS}, opts=opts)
-    ResourceQuota(
-        f"{name}-priorities",
-        metadata=meta("longhaul-priorities", part=PART, namespace=name),
-        spec={
-            "hard": {"pods": "0"},
-            "scope_selector": {
-                "match_expressions": [{"scope_name": "PriorityClass", "operator": "In", "values": NOT_A_TEAMS}]
-            },
-        },
-        opts=opts,
-    )
+    for quota, pods in NO_PODS.items():
+        ResourceQuota(
+            f"{name}-{quota}",
+            metadata=meta(f"longhaul-{quota}", part=PART, namespace=name),
+            spec={"hard": {"pods": "0"}, "scope_selector": {"match_expressions": [pods]}},
+            opts=opts,
+        )

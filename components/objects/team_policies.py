@@ -17,6 +17,7 @@ from pulumi import ComponentResource, ResourceOptions
 
 from components.model.teams.queues import JOBSET, KUEUE
 from components.objects.admission import NEW_LABELS, OLD_LABELS, mutate, refuse
+from components.objects.team_admissions import ADMISSIONS, admissions_policy
 from components.objects.team_conditions import (
     CREATED,
     JOBS,
@@ -44,6 +45,7 @@ from components.objects.team_conditions import (
     unchanged,
 )
 from components.objects.team_endings import ASKED, ENDS, deletions_policy, ends_policy
+from components.objects.team_lengths import LENGTHS, lengths_policy
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -116,6 +118,8 @@ class TeamPolicies(ComponentResource):
             OWNERS: owners_policy(),
             ENDS: ends_policy(),
             ASKED: deletions_policy(),
+            LENGTHS: lengths_policy(),
+            ADMISSIONS: admissions_policy(),
         }.items():
             # The first policy names the queue before another refuses objects that have none.
             refuse(policy, spec, part=PART, parent=self, after=[named])

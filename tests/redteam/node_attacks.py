@@ -15,6 +15,7 @@ from components.objects.node_permissions import (
     OWNERS,
     REFUSAL,
     SIGNED,
+    SMALL,
     SPEC,
     UNCORDONED,
 )
@@ -101,6 +102,19 @@ def attacks(world: NodeWorld) -> dict[str, NodeRequest]:
             body=certificate_request("kubernetes.io/kube-apiserver-client"),
             refusal=SIGNED,
         ),
+        "much of the store": NodeRequest(
+            method="POST",
+            path=REQUESTS,
+            body=certificate_request(CLIENT_SIGNER, after="x" * 900_000),
+            refusal=SMALL,
+        ),
+        "note of a request": NodeRequest(
+            method="POST",
+            path=REQUESTS,
+            body=certificate_request(CLIENT_SIGNER, annotations={"a": "x" * 200_000}),
+            refusal=SMALL,
+        ),
+        "label of a pod's request": pod_request(world, labels={"a": "b"}, refusal=SMALL),
     }
     for key in (f"{ROLL}-target", KEEP, SCALE_IN, "example.com/any"):
         for suffix in ("", "/status"):

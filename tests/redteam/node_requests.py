@@ -135,7 +135,8 @@ def signing_request(names: list[tuple[ObjectIdentifier, str]]) -> x509.Certifica
     return builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
 
 
-def certificate_request(signer: str, **metadata: Any) -> dict[str, Any]:
+def certificate_request(signer: str, *, after: str = "", **metadata: Any) -> dict[str, Any]:
+    """Return a kubelet's request for a certificate, with ``after`` behind it."""
     made = signing_request([(NameOID.ORGANIZATION_NAME, NODES_GROUP), (NameOID.COMMON_NAME, f"{NODE_USER}{NODE}")])
     pem = made.public_bytes(serialization.Encoding.PEM)
     usages = ["digital signature", "server auth" if signer == SERVING_SIGNER else "client auth"]
@@ -143,7 +144,7 @@ def certificate_request(signer: str, **metadata: Any) -> dict[str, Any]:
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
         "metadata": {"name": "mine", **metadata},
-        "spec": {"request": base64.b64encode(pem).decode(), "signerName": signer, "usages": usages},
+        "spec": {"request": base64.b64encode(pem + after.encode()).decode(), "signerName": signer, "usages": usages},
     }
 
 

@@ -191,6 +191,11 @@ def test_a_namespace_is_its_team_s_and_has_limits(program: Program) -> None:
     assert kept["hard"] == {"pods": "0"}
     assert "longhaul-training" in scope["values"]
     assert {*scope["values"]} == {one.name for one in CLASSES if one.preempts and one.value > 0}
+    apart = objects(program, "ResourceQuota", namespace="vision")["longhaul-affinity"]["spec"]
+    assert apart["hard"] == {"pods": "0"}
+    assert apart["scopeSelector"]["matchExpressions"] == [
+        {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
+    ]
 
 
 def test_without_teams_there_is_none_of_it(production: Environment) -> None:

@@ -74,7 +74,8 @@ def test_kueue_knows_teams_and_our_kinds(rootfs: Path) -> None:
     assert found["integrations"]["frameworks"] == list(FRAMEWORKS)
     assert found["managedJobsNamespaceSelector"] == {"matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
     assert found["namespace"] == NAMESPACE
-    assert found["featureGates"]["ElasticJobsViaWorkloadSlices"] is False
+    for gate in ("ElasticJobsViaWorkloadSlices", "ReclaimablePods"):
+        assert found["featureGates"][gate] is False
     # With what Kueue has deactivated, its job would go.
     assert found["objectRetentionPolicies"] == {"workloads": {"afterFinished": "24h"}}
 

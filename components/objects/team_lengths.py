@@ -1,0 +1,31 @@
+"""The policy for the length of what people write about pods: controllers copy it into every Job of a JobSet, every
+revision, every pod and Kueue's workloads, so one large object would become thousands in etcd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.objects.team_conditions import TEMPLATES, by_trusted, jobs, kind, refusing
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
+
+LENGTHS = "longhaul-team-lengths"
+"""Name of the policy."""
+LONGEST_KIB = 128
+"""Longest specification with annotations, in KiB. `kubectl apply` repeats the specification in an annotation, and a
+single argument of a program is no longer than this (Linux, ``MAX_ARG_STRLEN``)."""
+LONG = f"what a job, a template or a pod declares is at most {LONGEST_KIB} KiB: put files into ConfigMaps or volumes"
+
+
+def lengths_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that refuses specifications of pods that are too long. In a JobSet, that is each role's."""
+    both = ("CREATE", "UPDATE")
+    roles = "object.spec.replicatedJobs.map(r, [r.template])"
+    other = "[[object.spec, object.metadata.?annotations.orValue({})]]"
+    declared = f"(request.resource.resource == 'jobsets' ? {roles} : {other})"
+    short = f"{declared}.all(d, '%s'.format([d]).size() <= {LONGEST_KIB * 1024})"
+    changed = [rule for path in TEMPLATES for rule in kind(*path, *both)]
+    rules = [*jobs(*both), *kind("batch", "cronjobs", *both), *changed, *kind("", "pods", *both)]
+    # Controllers copy what was short enough.
+    return refusing(rules, {f"{by_trusted()} || {short}": LONG})
