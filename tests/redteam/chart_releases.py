@@ -2,8 +2,9 @@
 
 Helm 3 makes each object by a POST, in an order of kinds. An upgrade is a three-way strategic merge patch, and an
 uninstallation deletes with ``propagationPolicy: Background`` (helm 3.22, pkg/kube/client.go, ``Create``,
-``updateResource`` and ``deleteResource``). kubectl does the same by the same library. Hooks are made before or after
-the others, awaited, and deleted as their annotation says (pkg/action/hooks.go).
+``updateResource`` and ``deleteResource``). Helm 4 applies on the server's side, without force (helm 4.3,
+pkg/cmd/install.go, ``--server-side``). kubectl does the same by the same libraries. Hooks are made before or after the
+others, awaited, and deleted as their annotation says (pkg/action/hooks.go).
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from tests.support.teams import Person
 FOLDER = Path(__file__).parent / "charts"
 HOOK, POLICY = "helm.sh/hook", "helm.sh/hook-delete-policy"
 WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+HELM_4 = ("grafana", "minio", "mlflow", "redis", "vllm-stack")
+"""Charts that are written as Helm 4 writes them, the others as Helm 3 does."""
 NEWER = "-newer"
 """End of the tags of images after an upgrade."""
 
@@ -41,7 +44,7 @@ class Release:
 
     def create(self, person: Person) -> str:
         """Make the objects, and return what kubectl says."""
-        return self._write(person, self.objects, "create", "--save-config")
+        return self._write(person, self.objects, *(self._on_the_server() or ("create", "--save-config")))
 
     def newer(self) -> Release:
         """Return the release with newer images, and a replica more of each Deployment and StatefulSet that says how
@@ -57,7 +60,7 @@ class Release:
         return Release(chart=self.chart, objects=objects, hooks=self.hooks)
 
     def upgrade(self, person: Person) -> str:
-        return self._write(person, self.objects, "apply")
+        return self._write(person, self.objects, *(self._on_the_server() or ("apply",)))
 
     def uninstall(self, person: Person) -> str:
         words = ("--cascade=background", "--wait=false", "--ignore-not-found", "--filename=-")
@@ -96,6 +99,9 @@ class Release:
             if wanted != made["spec"].get("replicas", 1) or images[0] != images[1]:
                 return f"{made['metadata']['name']} is not as in the release"
         return ""
+
+    def _on_the_server(self) -> tuple[str, ...]:
+        return ("apply", "--server-side", "--field-manager=helm") if self.chart in HELM_4 else ()
 
     def _write(self, person: Person, objects: list[Object], *words: str) -> str:
         everything = {"apiVersion": "v1", "kind": "List", "items": objects}
