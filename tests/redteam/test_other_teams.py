@@ -1,5 +1,4 @@
-"""What a team may not have beyond its share, and not take from others, though Kueue and Kubernetes by themselves let
-it."""
+"""A team takes nothing from others, where Kueue and Kubernetes by themselves would let it."""
 
 from __future__ import annotations
 
