@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from clouds.aws.partitions import SERVED, partition
 from clouds.aws.pool_checks import pool_faults
 from clouds.aws.ranges import LARGEST_BLOCK, LARGEST_RANGE
 from clouds.aws.site import AwsSite
@@ -22,10 +23,11 @@ class AwsSiteChecks(SiteChecks[AwsSite]):
         return None if named is None else ("vpc", named)
 
     def faults(self, place: Place[AwsSite], earlier: Sequence[Place[AwsSite]]) -> Iterator[Fault]:
-        """Yield a fault if the site's block is too large for EC2, faults of the existing parts that the site names
-        (parts of a VPC without the VPC's id, zones that the site lacks, one subnet for two zones), and faults of its
-        pools. Also yield a fault if the site's account differs from an earlier site's, because one provider serves all
-        AWS sites."""
+        """Yield a fault if the site's region is in another partition or the site's block is too large for EC2, faults
+        of the existing parts that the site names (parts of a VPC without the VPC's id, zones that the site lacks, one
+        subnet for two zones), and faults of its pools. Also yield a fault if the site's account differs from an earlier
+        site's, because one provider serves all AWS sites."""
+        yield from _partition(place.name, place.site)
         yield from _block(place.name, place.site)
         yield from _named(place.name, place.site)
         yield from pool_faults(place)
@@ -37,6 +39,13 @@ class AwsSiteChecks(SiteChecks[AwsSite]):
             )
             at, basis = ("sites", place.name, "account"), (("sites", first.name, "account"),)
             yield Fault(at=at, wrong=wrong, write=f'"{first.site.account}"', basis=basis)
+
+
+def _partition(name: str, site: AwsSite) -> Iterator[Fault]:
+    other = partition(site.region)
+    if other != SERVED:
+        wrong = f"{site.region} is in the partition {other}, whose ARNs are others: Longhaul serves {SERVED}"
+        yield Fault(at=("sites", name, "region"), wrong=wrong, write=f"a region of the partition {SERVED}")
 
 
 def _block(name: str, site: AwsSite) -> Iterator[Fault]:

@@ -10,6 +10,7 @@ from clouds.aws import session
 from clouds.aws.site import AwsSite
 from clouds.base.errors import CloudError
 from clouds.base.images import BakeOptions, MachineImages, Recipe
+from clouds.base.place import Place
 
 PLACEHOLDER = "ami-" + 17 * "0"
 """Image id that no image has."""
@@ -28,7 +29,7 @@ class AwsMachineImages(MachineImages[AwsSite]):
         """Return the placeholder id, which is the same for all accounts and kinds."""
         return PLACEHOLDER
 
-    def recipe(self, site: AwsSite, asked: BakeOptions, version: str) -> Recipe:
+    def recipe(self, place: Place[AwsSite], asked: BakeOptions, version: str) -> Recipe:
         """Return the settings with which Packer bakes the image. Raise ``ValueError`` when an option cannot be used."""
         if asked.subnet and not _SUBNET.fullmatch(asked.subnet):
             raise ValueError(f"--subnet {asked.subnet}: on AWS the subnet's id, subnet-…")

@@ -2,7 +2,7 @@
 
 Source: docs.aws.amazon.com, "Amazon EC2 instance types" (m7i, m6id, i4i, g5, p4d, p5 pages), which name the GPUs too.
 Cards with an Elastic Fabric Adapter (``EfaInfo.MaximumEfaInterfaces``), their bandwidth (``NetworkPerformance``), and
-all data of p4de, p5e and p5en are from EC2's ``DescribeInstanceTypes``, by the copy in moto 5.2.5.
+all data of p4de, p5e, p5en, p6-b200 and p6-b300 are from EC2's ``DescribeInstanceTypes``, by the copy in moto 5.2.5.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from clouds.base.machine_types import A100_BOARD, H100_BOARD, MachineProperties, MachineTypes, Rdma, built_in
+from clouds.base.machine_types import (
+    A100_BOARD,
+    B200_BOARD,
+    H100_BOARD,
+    MachineProperties,
+    MachineTypes,
+    Rdma,
+    built_in,
+)
 from clouds.base.pool_section import Pool
 
 FOREIGN = {
@@ -45,12 +53,16 @@ class AwsMachineTypes(MachineTypes):
             "p4de.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 80GB", A100_BOARD), efa_cards=4),
             "p5e.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=32),
             "p5en.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "H200", H100_BOARD), efa_cards=16),
+            "p6-b200.48xlarge": _type(192, 2048, ssd=30400, gpus=(8, "B200", B200_BOARD), efa_cards=8),
+            "p6-b300.48xlarge": _type(
+                192, 4096, ssd=30400, gpus=(8, "B300", B200_BOARD), efa_cards=16, efa_first_card=1
+            ),
         }
 
     def architecture(self, machine_type: str) -> str:
         """Return ``arm64`` for Graviton: a ``g`` after the generation (docs.aws.amazon.com, "Amazon EC2 instance type
-        naming conventions"), and ``a1``."""
-        return "arm64" if re.match(r"a1\.|[a-z]+\d+g", machine_type) else "amd64"
+        naming conventions"), ``a1``, and NVIDIA's Grace (``p6e-gb200``)."""
+        return "arm64" if re.match(r"a1\.|[a-z]+\d+g|[a-z]+\d+[a-z]*-gb\d", machine_type) else "amd64"
 
     def accelerator(self, machine_type: str) -> str:
         """Return the accelerators of a type of another maker than NVIDIA (docs.aws.amazon.com, "Amazon EC2 accelerated

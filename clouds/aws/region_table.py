@@ -1,7 +1,7 @@
 """Writes ``regions.json``: AWS's regions, and the machine types that each sells.
 
 ``python -m clouds.aws.region_table`` reads the copies that installed libraries hold: botocore's endpoints (regions of
-the commercial, Chinese and government partitions) and moto's answers of EC2's ``DescribeInstanceTypeOfferings``. Newer
+the partition that environments can be in) and moto's answers of EC2's ``DescribeInstanceTypeOfferings``. Newer
 answers take precedence, one file for each region::
 
     aws ec2 describe-instance-type-offerings --location-type availability-zone --region R --output json >R.json
@@ -21,9 +21,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from clouds.aws.partitions import SERVED
 from clouds.base.regions import Regions, write_regions
 
-_PARTITIONS = ("aws", "aws-cn", "aws-us-gov")
 _ZONE = re.compile(r"(.+-\d)([a-z])")
 _OFFERINGS = "ec2/resources/instance_type_offerings/availability-zone"
 
@@ -51,8 +51,7 @@ def table(answers: list[Path], *, day: str) -> Regions:
 def _regions() -> Iterator[str]:
     from botocore.session import Session
 
-    for partition in _PARTITIONS:
-        yield from Session().get_available_regions("ec2", partition_name=partition)
+    yield from Session().get_available_regions("ec2", partition_name=SERVED)
 
 
 def _copies() -> list[Path]:

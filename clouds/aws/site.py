@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from clouds.aws.existing_section import AwsExisting, ZoneLetter
+from clouds.base.regions import read_regions
 from clouds.base.replaces import Replaces
 from clouds.base.site import ZONES, Gateway, SiteBase
+
+
+def _default_zones(section: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the first two zones of the region in the table."""
+    return tuple(read_regions(__file__).regions.get(section.get("region", ""), "")[:2]) or ("a", "b")
 
 
 class AwsSite(SiteBase):
@@ -30,8 +37,11 @@ class AwsSite(SiteBase):
     )
     """Id of the account, the same for every AWS site. Longhaul makes nothing when the credentials belong to another
     account."""
-    zones: Annotated[tuple[ZoneLetter, ...], Replaces.STATE] = Field(default=("a", "b"), min_length=2, max_length=ZONES)
-    """Letters of the availability zones, at least two."""
+    zones: Annotated[tuple[ZoneLetter, ...], Replaces.STATE] = Field(
+        default_factory=_default_zones, min_length=2, max_length=ZONES
+    )
+    """Letters of the availability zones, at least two. Left out, the first two that AWS's table of regions has for the
+    region (`a` and `c` in `ap-northeast-1`), or `a` and `b`."""
     image: Annotated[str, Replaces.SITE] = Field(pattern=r"^ami-[0-9a-f]{8,17}$", examples=["ami-0123456789abcdef0"])
     """Id of the node image in this region."""
     existing: Annotated[AwsExisting, Replaces.STATE] = Field(default_factory=AwsExisting)

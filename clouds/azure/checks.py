@@ -3,6 +3,7 @@ file."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from clouds.azure.existing_section import CONTROL_PLANE_SUBNETS, VPN_SUBNET, name_of, subscription_of
@@ -14,6 +15,10 @@ from clouds.base.faults import Fault, Location
 from clouds.base.phrases import suggestion
 from clouds.base.place import Place
 from clouds.base.ranges import is_public
+
+OTHER_CLOUDS = r"usgov|usdod|china"
+"""Beginnings of the names of regions that are not in Azure's public cloud (learn.microsoft.com, "Azure Government
+developer guide" and "Azure China developer guide", on endpoints)."""
 
 LARGEST_PREFIX = 19
 """Largest prefix length of the block of a site with a VPN gateway. The gateway subnet of a /19 is a /27, the smallest
@@ -41,6 +46,7 @@ class AzureSiteChecks(SiteChecks[AzureSite]):
         ``dns_zone_linked`` without a zone.
         """
         name, site = place.name, place.site
+        yield from _cloud(place)
         yield from _region(place)
         yield from _gateway_subnet(place)
         there, at = site.existing, ("sites", name, "existing")
@@ -74,6 +80,13 @@ class AzureSiteChecks(SiteChecks[AzureSite]):
         yield from pool_faults(place)
 
 
+def _cloud(place: Place[AzureSite]) -> Iterator[Fault]:
+    region = place.site.region
+    if re.match(OTHER_CLOUDS, region):
+        wrong = f"{region} is in another cloud of Azure's, with addresses of its own"
+        yield Fault(at=("sites", place.name, "region"), wrong=wrong, write="a region of Azure's public cloud")
+
+
 def _gateway_subnet(place: Place[AzureSite]) -> Iterator[Fault]:
     """Yield a fault if a VPN gateway is to be made in a subnet that is too small for it."""
     name, site = place.name, place.site
@@ -91,7 +104,7 @@ def _gateway_subnet(place: Place[AzureSite]) -> Iterator[Fault]:
 def _region(place: Place[AzureSite]) -> Iterator[Fault]:
     """Yield a fault if the rules of the control plane cannot name the region (``components/azure/rules.py``)."""
     region = place.site.region
-    if place.is_control and region not in regions():
+    if place.is_control and region not in regions() and not re.match(OTHER_CLOUDS, region):
         wrong = f"{region!r} is not a region with a known service tag: Azure would refuse the control plane's rules"
         write = f"{suggestion(regions(), region)}; a newer region first needs its tag in clouds/azure/service_tags.py"
         yield Fault(at=("sites", place.name, "region"), wrong=wrong, write=write, basis=(("control_plane", "site"),))

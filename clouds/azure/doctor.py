@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from clouds.azure.images import AzureMachineImages
+from clouds.azure import image_checks
 from clouds.azure.named_parts import named_parts
 from clouds.azure.names import resource_group
 from clouds.azure.offers import offers
 from clouds.azure.parts import AzureSiteParts
 from clouds.azure.permissions import permissions, registrations, scaling_role
 from clouds.azure.quotas import quotas
-from clouds.azure.reader import AzureReader, region_name
+from clouds.azure.reader import AzureReader
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_region, by_subscription, is_example
-from clouds.azure.versions import GALLERY_VERSION, NETWORK_VERSION, RESOURCES_VERSION
-from clouds.base.doctor import CloudDoctor, CloudShare, DoctorQuestion, bake, compared, unbaked
-from clouds.base.findings import Finding, ok, problem, warning
+from clouds.azure.versions import NETWORK_VERSION, RESOURCES_VERSION
+from clouds.base.doctor import CloudDoctor, CloudShare, DoctorQuestion, compared
+from clouds.base.findings import Finding, ok, problem
 from clouds.base.local_machine import clock
 from contract.azure import MANAGEMENT, SIGN_IN
 
@@ -55,7 +55,8 @@ class AzureCloudDoctor(CloudDoctor[AzureSite]):
         for name, place in share.places.items():
             where = share.sites(name)
             yield DoctorQuestion(name="machine-types", where=where, run=partial(offers, share, reader, name))
-            yield DoctorQuestion(name="images", where=where, run=partial(image, share, reader, name))
+            yield DoctorQuestion(name="images", where=where, run=partial(image_checks.definition, share, reader, name))
+            yield DoctorQuestion(name="images", where=where, run=partial(image_checks.image, share, reader, name))
             if AzureSiteParts().existing_parts(place.site):
                 yield DoctorQuestion(name="existing", where=where, run=partial(named_parts, share, reader, name))
 
@@ -118,31 +119,6 @@ def addresses(share: CloudShare[AzureSite], reader: AzureReader, subscription: s
         for prefixes in ((network["properties"].get("addressSpace") or {}).get("addressPrefixes") or [],)
     ]
     yield from compared(share, others, f"virtual networks in the subscription {subscription}")
-
-
-def image(share: CloudShare[AzureSite], reader: AzureReader, name: str) -> Iterator[Finding]:
-    """Check an image version in a gallery: learn.microsoft.com, "Gallery Image Versions - Get"
-    (``properties.provisioningState``, ``properties.publishingProfile.targetRegions``)."""
-    site, key = share.places[name].site, share.at("sites", name, "image")
-    if AzureMachineImages().is_placeholder(site):
-        yield unbaked(share, name)
-        return
-    document = reader.find(site.image, version=GALLERY_VERSION)
-    if document is None:
-        yield problem("Azure has no such image version", key, do=bake(share, name))
-        return
-    properties = document["properties"]
-    targets = (properties.get("publishingProfile") or {}).get("targetRegions") or []
-    regions = [region_name(str(target["name"])) for target in targets]
-    version = site.image.rpartition("/")[2]
-    if site.region not in regions:
-        do = f"copy it there (`az sig image-version update`), or bake one: {bake(share, name)}"
-        yield problem(f"the image version {version} is not in {site.region}, only in {', '.join(regions)}", key, do=do)
-    elif properties.get("provisioningState") != "Succeeded":
-        state = properties.get("provisioningState")
-        yield warning(f"the image version {version} is {state}, not Succeeded", key, do="wait until it is")
-    else:
-        yield ok(f"the image version {version} is in {site.region}", key)
 
 
 def durations(share: CloudShare[AzureSite]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from typing import Any
 from clouds.azure.site import AzureSite
 from clouds.base.errors import CloudError
 from clouds.base.images import BakeOptions, MachineImages, Recipe
+from clouds.base.place import Place
 
 PLACEHOLDER_VERSION = "0.0.0"
 """Version that no image has: `longhaul image build` uses the date as version."""
@@ -25,6 +26,22 @@ _SUBNET = re.compile(
 )
 _GPU = "-gpu"
 """Ending of the name of an image definition for machines with GPUs."""
+
+SECURITY_TYPE = "Standard"
+"""Security type of every machine. Unless it is named, Azure makes machines with Trusted Launch and Secure Boot
+(azure-compute-docs ``trusted-launch.md``, "Trusted Launch as default"). Secure Boot refuses NVIDIA's modules as bakes
+compile them, and ND A100 v4 has no Trusted Launch ("Virtual machines sizes" there)."""
+
+CONTROLLERS = "DiskControllerTypes"
+"""Feature of a definition: the disk controllers with which its images start. Machines of v6 and later have NVMe alone,
+and do not start from an image that does not name it (kubernetes-sigs/image-builder issue 1875,
+openshift/installer pull request 9232). Features of a definition never change."""
+
+DEFINITION_FEATURES = f"SecurityType=TrustedLaunchSupported {CONTROLLERS}=SCSI,NVMe"
+"""Features of image definitions as `az sig image-definition create` takes them. `TrustedLaunchSupported` takes machines
+of both security types."""
+
+MACHINES_PER_REPLICA, LEAST_REPLICAS, MOST_REPLICAS = 20, 3, 100
 
 _SECRET = "PKR_VAR_azure_client_secret"  # noqa: S105 - a variable's name
 _CLIENT = "PKR_VAR_azure_client_id"
@@ -46,15 +63,16 @@ class AzureMachineImages(MachineImages[AzureSite]):
             f"/images/{definition}/versions/{PLACEHOLDER_VERSION}"
         )
 
-    def recipe(self, site: AzureSite, asked: BakeOptions, version: str) -> Recipe:
+    def recipe(self, place: Place[AzureSite], asked: BakeOptions, version: str) -> Recipe:
         """Return the settings with which Packer bakes the image, in the gallery of the site's present image id. Raise
         ``ValueError`` when an option or that id cannot be used."""
+        site = place.site
         match = _GALLERY.match(site.image)
         if match is None:
             raise ValueError(f"sites.{asked.site}.image is in no compute gallery: {site.image}")
         subscription, group, gallery, named = match.groups()
         definition = named.removesuffix(_GPU) + (_GPU if asked.kind == "gpu" else "")
-        place = f"/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/galleries/{gallery}"
+        root = f"/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/galleries/{gallery}"
         variables: dict[str, Any] = {
             "azure_subscription": site.subscription,
             "azure_tenant": site.tenant,
@@ -64,12 +82,14 @@ class AzureMachineImages(MachineImages[AzureSite]):
                 "gallery": gallery,
                 "definition": definition,
             },
+            "azure_replicas": replicas(place),
+            "azure_image_storage": "Standard_ZRS" if site.zones else "Standard_LRS",
             **({"azure_network": _network(asked.subnet)} if asked.subnet else {}),
         }
         return Recipe(
             builder="azure-arm",
             machine_type="Standard_D4s_v5",
-            image=f"{place}/images/{definition}/versions/{version}",
+            image=f"{root}/images/{definition}/versions/{version}",
             variables=variables,
         )
 
@@ -94,6 +114,15 @@ class AzureMachineImages(MachineImages[AzureSite]):
             f"az group delete --subscription {subscription} --name {name}-bake",
             f"az resource show --ids {image} --query properties.provisioningState   # delete it unless Succeeded",
         ]
+
+
+def replicas(place: Place[AzureSite]) -> int:
+    """Return how many copies of an image version a site's machines need: one for each 20 machines that may be made at
+    the same time, at least 3 and at most 100 (learn.microsoft.com, "Azure Compute Gallery", "Best practices" and
+    "Scaling"; the most is packer-plugin-azure's ``SharedImageGalleryImageVersionDefaultMaxReplicaCount``). Fewer, and
+    machines are throttled while they are made."""
+    machines = sum(pool.max for pool in place.pools.values())
+    return min(max(-(-machines // MACHINES_PER_REPLICA), LEAST_REPLICAS), MOST_REPLICAS)
 
 
 def _network(subnet: str) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """Machine types of Azure that need no declaration.
 
 The source is learn.microsoft.com, "Sizes for virtual machines", with the pages of the series Dsv5, Esv5, Lsv3, NC A100
-v4, NDm A100 v4 and ND H100 v5. The pages also name the GPUs, and the InfiniBand of each GPU: 200 Gbit/s (NDm A100 v4)
-and 400 Gbit/s (ND H100 v5).
+v4, NDm A100 v4, ND H100 v5 and ND H200 v5. The pages also name the GPUs, and the InfiniBand of each GPU: 200 Gbit/s
+(NDm A100 v4) and 400 Gbit/s (ND H100 v5 and ND H200 v5). ND GB200 v6 and ND GB300 v6 have NVIDIA's Grace processors,
+which are arm64, and are refused.
 """
 
 from __future__ import annotations
@@ -43,12 +44,13 @@ class AzureMachineTypes(MachineTypes):
             "Standard_NC24ads_A100_v4": _type(24, 220, ssd=960, gpus=(1, "A100 80GB", NVLINKS_UNCHECKED)),
             "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD)),
             "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD)),
+            "Standard_ND96isr_H200_v5": _type(96, 1850, ssd=28000, gpus=(8, "H200", H100_BOARD)),
         }
 
     def architecture(self, machine_type: str) -> str:
-        """Return ``arm64`` for a machine type whose name has a ``p`` among its features, and ``amd64`` for every other
-        machine type (learn.microsoft.com, "Azure virtual machine sizes naming conventions")."""
-        return "arm64" if re.match(r"Standard_[A-Z]+\d+(?:-\d+)?[a-z]*p", machine_type) else "amd64"
+        """Return ``arm64`` for a machine type whose name has a ``p`` among its features (learn.microsoft.com, "Azure
+        virtual machine sizes naming conventions") or NVIDIA's Grace (``GB200``), and ``amd64`` for every other."""
+        return "arm64" if re.match(r"Standard_[A-Z]+\d+(?:-\d+)?[a-z]*(p|.*_GB\d)", machine_type) else "amd64"
 
     def accelerator(self, machine_type: str) -> str:
         """Return the accelerators of a type of another maker than NVIDIA (learn.microsoft.com, "GPU accelerated

@@ -29,8 +29,9 @@ AUTOSCALER_ROLE = Path(__file__).with_name("autoscaler-role.json")
 """The role of an autoscaler, in the resource manager's format."""
 
 
-FEATURES = (("Microsoft.Compute", "EncryptionAtHost"),)
-"""Pairs of a resource provider and its feature. These features must be registered in a subscription."""
+FEATURES = (("Microsoft.Compute", "EncryptionAtHost"), ("Microsoft.Compute", "UseStandardSecurityType"))
+"""Pairs of a resource provider and its feature. These features must be registered in a subscription. The second allows
+``securityType: Standard`` (azure-compute-docs, "Trusted Launch FAQ")."""
 
 
 def actions() -> tuple[str, ...]:

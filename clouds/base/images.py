@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from clouds.base.place import SiteT
+from clouds.base.place import Place, SiteT
 
 KINDS = ("node", "gpu")
 
@@ -51,9 +51,9 @@ class MachineImages(Generic[SiteT]):
         account that will hold the image; a cloud whose image ids name no account ignores it."""
         return ""
 
-    def recipe(self, site: SiteT, asked: BakeOptions, version: str) -> Recipe:
-        """Return the settings with which Packer bakes the requested image. Raise ``ValueError`` when an option cannot
-        be used; the message names the option and says what is wrong."""
+    def recipe(self, place: Place[SiteT], asked: BakeOptions, version: str) -> Recipe:
+        """Return the settings with which Packer bakes the requested image of a site. Raise ``ValueError`` when an
+        option cannot be used; the message names the option and says what is wrong."""
         raise ValueError(f"{asked.site}: its machines boot no image")
 
     def credentials(self, environ: Mapping[str, str], *, needed: bool) -> dict[str, str]:

@@ -39,8 +39,11 @@ class MachineProperties(Section):
     local_ssd_gb: int = Field(default=0, ge=0, le=10_000_000)
     """Local NVMe storage in GB (10⁹ bytes), all disks together; 0 when the type has none."""
     efa_cards: int = Field(default=0, ge=0, le=32)
-    """Number of network cards that can have an Elastic Fabric Adapter, including the first; 0 when the type has none.
+    """Number of network cards that can have an Elastic Fabric Adapter, 0 when the type has none.
     EC2 reports it as `MaximumEfaInterfaces`."""
+    efa_first_card: int = Field(default=0, ge=0, le=1)
+    """Index of the first network card that can have an adapter: 1 when the first card has none, as of `p6-b300`. EC2
+    reports it as `InterfaceTypes` of `NetworkCards`."""
 
 
 def built_in(
@@ -51,6 +54,7 @@ def built_in(
     ssd: int = 0,
     gpus: tuple[int, str, int | None] | None = None,
     efa_cards: int = 0,
+    efa_first_card: int = 0,
 ) -> MachineProperties:
     """Return a type that needs no declaration. ``ssd`` is the total size of the type's local disks in GB. ``gpus``
     holds the number of GPUs, their model and the number of NVLinks of each GPU."""
@@ -64,11 +68,13 @@ def built_in(
         gpu_nvlinks=nvlinks,
         local_ssd_gb=ssd,
         efa_cards=efa_cards,
+        efa_first_card=efa_first_card,
     )
 
 
-A100_BOARD, H100_BOARD = 12, 18
-"""Number of NVLinks of each GPU on NVIDIA's boards with NVSwitches (docs/gpus.md)."""
+A100_BOARD, H100_BOARD, B200_BOARD = 12, 18, 18
+"""Number of NVLinks of each GPU on NVIDIA's boards with NVSwitches (docs/gpus.md): H100 and H200 are alike, and so are
+B200 and B300."""
 
 NVLINKS_UNCHECKED = 0
 """Value of ``gpu_nvlinks`` for a type with one GPU of a larger board. Its NVLinks lead to GPUs of other machines, so

@@ -14,7 +14,7 @@ from pulumi import ComponentResource, CustomTimeouts, Output, ResourceOptions
 from clouds.aws.disks import ROOT_DEVICE, SYSTEM_DISK_GIB
 from clouds.aws.names import node_role
 from components.aws.account import aws_site
-from components.aws.interfaces import interfaces
+from components.aws.interfaces import Interface, interfaces
 from components.aws.purchase import capacity_reservation, market_options
 from components.model import Environment
 from components.model.sites.cloud_names import pool_group
@@ -118,7 +118,7 @@ class AwsPool(ComponentResource):
             metadata_options=aws.ec2.LaunchTemplateMetadataOptionsArgs(
                 http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
             ),
-            network_interfaces=interfaces(self._args.security_group_id, efa_cards=self._efa_cards()),
+            network_interfaces=self._interfaces(),
             block_device_mappings=[_root_disk(self._pool.system_disk_gib or SYSTEM_DISK_GIB)],
             ebs_optimized="true",
             instance_initiated_shutdown_behavior="terminate",
@@ -133,8 +133,13 @@ class AwsPool(ComponentResource):
             opts=self._child,
         )
 
-    def _efa_cards(self) -> int:
-        return self._args.environment.machine_type(self._pool.machine_type).efa_cards if self._pool.efa else 0
+    def _interfaces(self) -> list[Interface]:
+        kind = self._args.environment.machine_type(self._pool.machine_type)
+        return interfaces(
+            self._args.security_group_id,
+            efa_cards=kind.efa_cards if self._pool.efa else 0,
+            efa_first_card=kind.efa_first_card,
+        )
 
     def _placement_group(self) -> Output[str] | None:
         """Make the pool's placement group and return its name; None when the pool has none."""

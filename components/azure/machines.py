@@ -10,6 +10,7 @@ import pulumi
 from pulumi import Output, ResourceOptions
 from pulumi_azure_native import authorization, compute, managedidentity, network, privatedns
 
+from clouds.azure.images import SECURITY_TYPE
 from clouds.azure.roles import SECRETS_USER
 from clouds.base.tags import site_tags
 from components import render
@@ -193,15 +194,16 @@ class ControlMachine(ControlPlaneMachine):
                 ),
                 data_disks=_data_disks(args.disk_id),
             ),
-            security_profile=compute.SecurityProfileArgs(encryption_at_host=True),
+            security_profile=compute.SecurityProfileArgs(encryption_at_host=True, security_type=SECURITY_TYPE),
             tags=self._tags,
             opts=ResourceOptions(
                 parent=self,
                 depends_on=depends_on,
                 delete_before_replace=True,
                 replace_on_changes=REPLACED_BY,
-                # A machine made before Azure named the disks keeps its disk's name.
-                ignore_changes=[*IDENTITY, "storageProfile.osDisk.name"],
+                # A machine made before Azure named the disks keeps its disk's name, and an older one its security type,
+                # which is Standard anyway.
+                ignore_changes=[*IDENTITY, "storageProfile.osDisk.name", "securityProfile.securityType"],
                 hooks=args.hooks,
             ),
         )

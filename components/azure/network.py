@@ -114,8 +114,9 @@ class SiteNetwork(ComponentResource):
 
     def _egress(self) -> network.NatGateway:
         """Make one address for all traffic that leaves the site. It is static, so that others can admit it. Its gateway
-        is in one zone, which Azure chooses, and is lost only with that zone. A gateway in each zone would need a subnet
-        in each, and a zone-redundant gateway needs another SKU of gateway and address
+        is in one zone, which Azure chooses, and is lost only with that zone. Its address may be in all (azure-docs
+        ``nat-gateway-resource.md``, "Availability zones"). A gateway in each zone would need a subnet in each, and a
+        zone-redundant gateway needs another SKU of gateway and address
         (learn.microsoft.com/azure/nat-gateway/nat-availability-zones)."""
         address = network.PublicIPAddress(
             f"{self._name}-egress",

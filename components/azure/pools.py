@@ -12,6 +12,7 @@ from pulumi_azure_native import compute
 
 from clouds.azure.errors import AzureError
 from clouds.azure.groups import has_infiniband
+from clouds.azure.images import SECURITY_TYPE
 from clouds.azure.live_groups import live_groups
 from clouds.base.checks import zones_of
 from clouds.base.groups import PoolGroup
@@ -134,7 +135,7 @@ class AzurePool(ComponentResource):
             network_profile=compute.VirtualMachineScaleSetNetworkProfileArgs(
                 network_interface_configurations=[self._interface()]
             ),
-            security_profile=compute.SecurityProfileArgs(encryption_at_host=True),
+            security_profile=compute.SecurityProfileArgs(encryption_at_host=True, security_type=SECURITY_TYPE),
             scheduled_events_profile=_deletion_notice(self._pool),
         )
 

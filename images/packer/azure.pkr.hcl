@@ -34,7 +34,24 @@ variable "azure_gallery" {
     definition     = string
   })
   default     = { subscription = "", resource_group = "", gallery = "", definition = "" }
-  description = "The gallery's image definition that gets a version: Linux, generalized, generation 2."
+  description = "The gallery's image definition that gets a version (docs/images.md)."
+}
+
+variable "azure_replicas" {
+  type        = number
+  default     = 3
+  description = "Copies of the image version in its region, which machines are made from."
+
+  validation {
+    condition     = var.azure_replicas >= 3 && var.azure_replicas <= 100
+    error_message = "From 3 to 100."
+  }
+}
+
+variable "azure_image_storage" {
+  type        = string
+  default     = "Standard_ZRS"
+  description = "Standard_ZRS, or Standard_LRS in a region without zones."
 }
 
 variable "azure_network" {
@@ -63,13 +80,15 @@ source "azure-arm" "node" {
   image_version   = var.base_version == "" ? "latest" : var.base_version
 
   shared_image_gallery_destination {
-    subscription        = var.azure_gallery.subscription
-    resource_group      = var.azure_gallery.resource_group
-    gallery_name        = var.azure_gallery.gallery
-    image_name          = var.azure_gallery.definition
-    image_version       = var.image_version
-    replication_regions = [var.region]
+    subscription         = var.azure_gallery.subscription
+    resource_group       = var.azure_gallery.resource_group
+    gallery_name         = var.azure_gallery.gallery
+    image_name           = var.azure_gallery.definition
+    image_version        = var.image_version
+    replication_regions  = [var.region]
+    storage_account_type = var.azure_image_storage
   }
+  shared_image_gallery_replica_count = var.azure_replicas
   azure_tags = merge(local.tags, local.bake_tags)
 
   encryption_at_host     = true

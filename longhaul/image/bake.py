@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clouds.base.images import BakeOptions
 from clouds.base.tags import site_tags
 from clouds.registry import cloud_of
+from components.model.sites.places import place_of
 from longhaul.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def plan_bake(environment: Environment, asked: BakeOptions, *, now: datetime) ->
     version = asked.version or f"{now.year}.{now.month * 100 + now.day}.{now.hour * 100 + now.minute}"
     _check_version(version)
     try:
-        recipe = cloud_of(site).images.recipe(site, asked, version)
+        recipe = cloud_of(site).images.recipe(place_of(environment, asked.site), asked, version)
     except ValueError as error:
         raise CommandError(str(error), code=Exit.USAGE) from error
     variables = {

@@ -105,7 +105,7 @@ def test_a_placement_group_is_the_pool_s_own(environment: Environment) -> None:
     assert "placementGroup" not in bare.of(GROUP)[0].inputs
 
 
-@pytest.mark.parametrize(("machine_type", "cards"), [("p5.48xlarge", 32), ("p5en.48xlarge", 16), ("p4d.24xlarge", 4)])
+@pytest.mark.parametrize(("machine_type", "cards"), [("p5.48xlarge", 32), ("p6-b200.48xlarge", 8), ("p4d.24xlarge", 4)])
 def test_every_network_card_has_an_adapter_and_the_first_alone_addresses(
     environment: Environment, machine_type: str, cards: int
 ) -> None:
@@ -118,6 +118,16 @@ def test_every_network_card_has_an_adapter_and_the_first_alone_addresses(
     assert not [one for one in more if "ipv4PrefixCount" in one]
     assert not [one for one in (first, *more) if "associatePublicIpAddress" in one], "EC2 refuses it beside a second"
     assert len({tuple(one["securityGroups"]) for one in (first, *more)}) == 1
+
+
+def test_a_first_card_without_adapters_has_the_addresses_alone(environment: Environment) -> None:
+    """p6-b300 has 17 cards, of which the first takes no adapter (EC2's ``DescribeInstanceTypes``)."""
+    [template] = aws(environment, machine_type="p6-b300.48xlarge", efa=True).of(TEMPLATE)
+    first, *more = template.inputs["networkInterfaces"]
+    assert (first["networkCardIndex"], first["ipv4PrefixCount"]) == (0, 1)
+    assert "interfaceType" not in first
+    assert [card["networkCardIndex"] for card in more] == list(range(1, 17))
+    assert {card["interfaceType"] for card in more} == {"efa-only"}
 
 
 def test_one_card_stays_one_interface(environment: Environment) -> None:

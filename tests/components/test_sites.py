@@ -158,7 +158,7 @@ def test_an_azure_pool_has_an_address_for_each_pod_in_the_node_s_own_subnet(prog
     addresses = interface["ipConfigurations"]
     assert [address["primary"] for address in addresses] == [True, *[False] * 16]
     assert {address["subnet"]["id"] for address in addresses} == {"subnet"}
-    assert profile["securityProfile"]["encryptionAtHost"] is True
+    assert profile["securityProfile"] == {"encryptionAtHost": True, "securityType": "Standard"}
     assert scale_set.inputs["overprovision"] is False
 
 

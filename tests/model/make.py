@@ -147,7 +147,9 @@ def full() -> dict[str, Any]:
     raw["bare_metal"] = "hosts.test.yaml"
     raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
     huge = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "local_ssd_gb": 100}
-    raw["machine_types"] = {"Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0, "efa_cards": 0}}
+    raw["machine_types"] = {
+        "Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0, "efa_cards": 0, "efa_first_card": 0}
+    }
     raw["access"]["operators"] = ["198.51.100.0/24"]
     raw["access"]["operators_inside"] = ["192.168.7.0/24"]
     raw["access"]["aws_identity_provider"] = f"arn:aws:iam::123456789012:oidc-provider/sts.windows.net/{UUID}/"

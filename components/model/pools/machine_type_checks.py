@@ -12,6 +12,9 @@ from clouds.registry import cloud_of, clouds
 from components.model.environment import Environment
 from components.model.nodes.gpu_models import NVIDIA_ONLY
 
+IMAGES = "amd64"
+"""Processors of the images that are baked, and of every tool in tools.toml."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Wanted:
@@ -65,7 +68,19 @@ def check_machine_types(environment: Environment) -> Iterator[Fault]:
                     basis=(wanted.site, ("sites", wanted.site_name, "kind")),
                 )
                 continue
-            yield from _check_machine_type(types, wanted=wanted, cloud=site.kind)
+            if cloud.machine_types.architecture(wanted.name) == IMAGES:
+                yield from _check_machine_type(types, wanted=wanted, cloud=site.kind)
+            else:
+                yield _other_processor(types, wanted=wanted, cloud=site.kind)
+
+
+def _other_processor(types: dict[str, MachineProperties], *, wanted: _Wanted, cloud: str) -> Fault:
+    return Fault(
+        at=wanted.at,
+        wrong=f"{wanted.name!r} has arm64 processors, and images are baked for {IMAGES} alone",
+        write=suggestion((name for name, kind in types.items() if kind.cloud == cloud), wanted.name),
+        basis=(wanted.site, ("sites", wanted.site_name, "kind")),
+    )
 
 
 def _accelerator(machine_type: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clouds.azure import doctor
+from clouds.azure import doctor, image_checks
 from clouds.azure.errors import AzureError
 from clouds.azure.permissions import FEATURES, PROVIDERS, actions, permissions, registrations, scaling_role
 from clouds.azure.reader import AzureReader
@@ -106,13 +106,13 @@ def test_what_is_not_registered_is_told_with_the_command(manager: Manager) -> No
     assert "Microsoft.KeyVault" not in healthy.what
 
 
-def image(manager: Manager, *regions: str, state: str = "Succeeded") -> Finding:
+def image(manager: Manager, *regions: str, state: str = "Succeeded", copies: int = 3) -> Finding:
     looked_at = share("azure")
-    targets = [{"name": region, "regionalReplicaCount": 1} for region in regions]
+    targets = [{"name": region, "regionalReplicaCount": copies} for region in regions]
     document = {"properties": {"provisioningState": state, "publishingProfile": {"targetRegions": targets}}}
     if regions:
         manager.has(looked_at.places["weu"].site.image, document)
-    (found,) = doctor.image(looked_at, manager.reader(), "weu")
+    (found,) = image_checks.image(looked_at, manager.reader(), "weu")
     return found
 
 
@@ -120,6 +120,39 @@ def test_an_image_has_to_be_in_the_region(manager: Manager) -> None:
     assert image(manager, "East US", "West Europe").severity is Severity.OK
     assert image(manager, "East US").what == "the image version 1.2.0 is not in westeurope, only in eastus"
     assert image(manager, "West Europe", state="Creating").severity is Severity.WARNING
+
+
+def test_an_image_has_copies_for_the_largest_growth(manager: Manager) -> None:
+    finding = image(manager, "West Europe", copies=1)
+    assert finding.severity is Severity.WARNING
+    assert "has 1 copies in westeurope, and the pools' machines need 3" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("features", "severity", "words"),
+    [
+        ({"SecurityType": "TrustedLaunchSupported", "DiskControllerTypes": "SCSI,NVMe"}, Severity.OK, "what machines"),
+        ({}, Severity.PROBLEM, "does not name NVMe, so Standard_D8s_v6 does not start"),
+        ({"SecurityType": "TrustedLaunch"}, Severity.PROBLEM, "of the security type TrustedLaunch alone"),
+        (None, Severity.PROBLEM, "no such image definition"),
+    ],
+    ids=["well", "without NVMe", "Trusted Launch alone", "none"],
+)
+def test_a_definition_has_the_features_that_machines_need(
+    manager: Manager, features: dict[str, str] | None, severity: Severity, words: str
+) -> None:
+    """Asked before the first bake: features of a definition never change."""
+    raw = raw_environment()
+    raw["machine_types"] = {"Standard_D8s_v6": {"cloud": "azure", "vcpus": 8, "memory_gib": 32}}
+    raw["control_plane"]["api"]["machine_type"] = "Standard_D8s_v6"
+    raw["sites"]["weu"]["image"] = raw["sites"]["weu"]["image"].replace("1.2.0", "0.0.0")
+    if features is not None:
+        listed = [{"name": name, "value": value} for name, value in features.items()]
+        path = raw["sites"]["weu"]["image"].partition("/versions/")[0]
+        manager.has(path, {"properties": {"hyperVGeneration": "V2", "features": listed}})
+    (finding,) = image_checks.definition(share("azure", raw), manager.reader(), "weu")
+    assert finding.severity is severity
+    assert words in finding.what
 
 
 def test_an_image_that_is_not_there_is_to_be_baked(manager: Manager) -> None:
@@ -132,7 +165,7 @@ def test_a_placeholder_is_told_without_asking(manager: Manager) -> None:
     raw = raw_environment()
     raw["sites"]["weu"]["image"] = raw["sites"]["weu"]["image"].replace("1.2.0", "0.0.0")
     looked_at = share("azure", raw)
-    (found,) = doctor.image(looked_at, manager.reader(), "weu")
+    (found,) = image_checks.image(looked_at, manager.reader(), "weu")
     assert found.what == "no image is baked yet: this id stands for the first"
     assert manager.asked == []
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from clouds.azure.images import replicas
+from clouds.base.pool_section import Pool
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, SUBSCRIPTION, Checkout
+from tests.longhaul.doctor.world import share
 from tests.longhaul.image.conftest import GALLERY, SECRET, FakePacker
 
 BUILD = ("image", "build", "--env", "dev")
@@ -72,6 +76,20 @@ def test_in_a_subnet_the_machine_is_reached_from_inside(checkout: Checkout, pack
     assert variables["azure_network"] == {"resource_group": "net", "network": "v", "subnet": "s"}
     assert variables["azure_gallery"]["definition"] == "node-gpu"
     assert packer.told()["playbook"]["purpose"] == "gpu"
+
+
+def test_azure_copies_an_image_for_the_largest_growth(checkout: Checkout, packer: FakePacker) -> None:
+    checkout.run(*AZURE, "--version", "1.4.0")
+    variables = packer.told()["variables"]
+    assert (variables["azure_replicas"], variables["azure_image_storage"]) == (3, "Standard_ZRS")
+
+
+@pytest.mark.parametrize(("machines", "copies"), [(0, 3), (60, 3), (61, 4), (500, 25), (7500, 100)])
+def test_a_copy_is_for_twenty_machines(machines: int, copies: int) -> None:
+    """The largest growth is that of all pools at once."""
+    place = share("azure").places["weu"]
+    pool = Pool(site="weu", machine_type="Standard_D8s_v5", max=machines) if machines else None
+    assert replicas(replace(place, pools={"cpu": pool} if pool else {})) == copies
 
 
 def test_a_version_is_made_of_the_time(checkout: Checkout, packer: FakePacker) -> None:

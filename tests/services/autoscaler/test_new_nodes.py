@@ -186,7 +186,8 @@ def test_the_zone_is_known_before_any_node_is_there() -> None:
 @pytest.mark.parametrize(
     ("machine_type", "arch"),
     [("m7i.4xlarge", "amd64"), ("p5.48xlarge", "amd64"), ("g5.12xlarge", "amd64"), ("g4dn.xlarge", "amd64"),
-     ("m7g.large", "arm64"), ("c6gn.16xlarge", "arm64"), ("g5g.xlarge", "arm64"), ("a1.large", "arm64")],
+     ("m7g.large", "arm64"), ("c6gn.16xlarge", "arm64"), ("g5g.xlarge", "arm64"), ("a1.large", "arm64"),
+     ("p6-b300.48xlarge", "amd64"), ("p6e-gb200.36xlarge", "arm64")],
 )  # fmt: skip
 def test_the_architecture_of_aws_machines(machine_type: str, arch: str) -> None:
     assert AwsMachineTypes().architecture(machine_type) == arch
@@ -195,7 +196,8 @@ def test_the_architecture_of_aws_machines(machine_type: str, arch: str) -> None:
 @pytest.mark.parametrize(
     ("machine_type", "arch"),
     [("Standard_D4s_v5", "amd64"), ("Standard_NP10s", "amd64"), ("Standard_ND96isr_H100_v5", "amd64"),
-     ("Standard_D4ps_v5", "arm64"), ("Standard_D4pds_v5", "arm64"), ("Standard_E8-4ps_v6", "arm64")],
+     ("Standard_D4ps_v5", "arm64"), ("Standard_D4pds_v5", "arm64"), ("Standard_E8-4ps_v6", "arm64"),
+     ("Standard_ND128isr_NDR_GB200_v6", "arm64"), ("Standard_ND96isr_H200_v5", "amd64")],
 )  # fmt: skip
 def test_the_architecture_of_azure_machines(machine_type: str, arch: str) -> None:
     assert AzureMachineTypes().architecture(machine_type) == arch
