@@ -32,6 +32,7 @@ from components.model.teams.queues import JOBSET, KUEUE, MANAGERS, NAMESPACE, Ma
 from components.objects.admission import refuse
 from components.objects.object_metadata import meta
 from components.objects.program_permissions import grant
+from components.objects.queue_changes import CHANGES, changes_policy
 from contract.labels import TEAM_LABEL
 from contract.object_names import GANGS
 
@@ -101,9 +102,17 @@ class Queues(ComponentResource):
         space = Namespace(NAMESPACE, metadata=meta(NAMESPACE, part=PART), opts=self._child)
         # A policy keeps both programs from writing in namespaces other than teams'.
         limit = refuse("longhaul-queues-teams", teams_policy(), part=PART, parent=self)
+        changes = refuse(CHANGES, changes_policy(), part=PART, parent=self)
         for manager in MANAGERS:
             rules = [*source(manager.name)["rules"], *(METRICS if manager is KUEUE else ())]
-            grant(manager.user, rules, {NAMESPACE: LEASES}, part=PART, parent=self, after=[*defined, space, limit])
+            grant(
+                manager.user,
+                rules,
+                {NAMESPACE: LEASES},
+                part=PART,
+                parent=self,
+                after=[*defined, space, limit, changes],
+            )
             self._webhooks(manager, after=defined)
         for verb, rules in PEOPLE.items():
             self._people(verb, rules)

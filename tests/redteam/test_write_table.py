@@ -1,15 +1,22 @@
-"""The writes that are accepted in a team's namespace, by whom and in which field: those that golden/writes.txt lists,
-and no more."""
+"""The writes that are accepted in a team's namespace, by whom and in which field: those that golden/writes.txt and
+golden/creations.txt list, and no more."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from components.model.secrets.certificates import AUTOSCALER_USER, NODE_CONTROLLER
+from components.model.teams.queues import JOBSET, KUEUE
+from components.objects.queue_changes import CONTENT, PARTS, QUOTAS
+from contract.kubernetes.connection import ApiError
 from tests.conftest import Golden
 from tests.redteam.team_cluster import GROUP, TEAM, TeamCluster
 from tests.redteam.test_queues import job, many
-from tests.redteam.write_table import Kind, Schemas, table
+from tests.redteam.write_table import Kind, NewObject, Schemas, creations, table
 from tests.support.api_server import eventually
 from tests.support.queues import jobset
 from tests.support.teams import pod
@@ -24,6 +31,9 @@ WHO = {
     "node controller": (NODE_CONTROLLER,),
 }
 """Users and their groups, by what they are."""
+PROGRAMS = {"Kueue": KUEUE.user, "JobSet": JOBSET.user}
+HANDLED = ("a job's pod", "a job that runs", "a job that waits", "a jobset's job", "a jobset that runs", "a workload")
+"""Objects that the programs handle."""
 OWNERLESS = {"metadata": {"ownerReferences": None}}
 CHANGES = [
     OWNERLESS,
@@ -125,8 +135,97 @@ def _kinds(cluster: TeamCluster) -> list[Kind]:
 
 def test_what_may_be_written_is_what_the_table_says(cluster: TeamCluster, kinds: list[Kind], golden: Golden) -> None:
     people = {who: cluster.acting(user, *groups) for who, (user, *groups) in WHO.items()}
-    rows = table(people, kinds, Schemas(cluster.admin), namespace=TEAM, changes=CHANGES)
+    schemas = Schemas(cluster.admin)
+    rows = table(people, kinds, schemas, namespace=TEAM, changes=CHANGES)
+    programs = {name: cluster.acting(user) for name, user in PROGRAMS.items()}
+    handled = [replace(kind, subresources=()) for kind in kinds if kind.label in HANDLED]
+    rows += table(programs, handled, schemas, namespace=TEAM, changes=CHANGES)
     print(f"{len(rows)} requests, {sum(row.status == 403 for row in rows)} refused")
     print([row for row in rows if row.status >= 500])
     written = sorted({f"{row.who} | {row.what}" for row in rows if row.status == 200})
     golden("writes.txt", "\n".join([*written, ""]))
+
+
+ROLE = "spec.replicatedJobs.0"
+NEW = [
+    NewObject(
+        version="v1",
+        resource="pods",
+        schema="io.k8s.api.core.v1.Pod",
+        label="a pod",
+        item=pod("new"),
+        parts={"metadata": 1, "spec": 2, "spec.containers.0": 2},
+    ),
+    NewObject(
+        version="batch/v1",
+        resource="jobs",
+        schema="io.k8s.api.batch.v1.Job",
+        label="a job",
+        item=job("new"),
+        parts={
+            "metadata": 1,
+            "spec": 2,
+            "spec.template.metadata": 1,
+            "spec.template.spec": 1,
+            "spec.template.spec.containers.0": 1,
+        },
+    ),
+    NewObject(
+        version="jobset.x-k8s.io/v1alpha2",
+        resource="jobsets",
+        schema="io.x-k8s.jobset.v1alpha2.JobSet",
+        label="a jobset",
+        item=jobset("new", {"w": 1}, pod("a")["spec"], where=TEAM),
+        parts={
+            "metadata": 1,
+            "spec": 2,
+            ROLE: 1,
+            f"{ROLE}.template.spec": 1,
+            f"{ROLE}.template.spec.template.metadata": 1,
+            f"{ROLE}.template.spec.template.spec": 1,
+        },
+    ),
+]
+"""What people make, and whose fields are tried."""
+
+
+def test_what_may_be_made_is_what_the_table_says(cluster: TeamCluster, golden: Golden) -> None:
+    who = {name: WHO[name] for name in ("person", "account of the team")}
+    people = {name: cluster.acting(user, *groups) for name, (user, *groups) in who.items()}
+    rows = list(creations(people, NEW, Schemas(cluster.admin), namespace=TEAM, changes=CHANGES))
+    golden("creations.txt", "\n".join([*sorted(rows), ""]))
+
+
+def test_a_stolen_certificate_of_the_queues_runs_no_other_program(cluster: TeamCluster) -> None:
+    """Kueue and JobSet start, place and end what others have made; JobSet makes what belongs to a JobSet."""
+    ada, kueue, jobsets = cluster.person(), cluster.acting(KUEUE.user), cluster.acting(JOBSET.user)
+    ada.made(jobset("js", {"w": 1}, pod("a", gpus=1)["spec"], where=TEAM), dry=False)
+    eventually(lambda: len(cluster.free_pods()) == 1, what="the set runs")
+    core, queue = f"/api/v1/namespaces/{TEAM}", f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{TEAM}"
+    name = cluster.free_pods()[0]["metadata"]["name"]
+    other = {"spec": {"containers": [{"name": "a", "image": "other:1"}]}}
+    grown = cluster.admin.get(queue)
+    grown["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] = "100000"
+    path = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{TEAM}/jobsets"
+    roles = cluster.admin.get(f"{path}/js")["spec"]["replicatedJobs"]
+    roles[0]["template"]["spec"]["template"]["spec"]["serviceAccountName"] = "other"
+    service = {"metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
+    cluster.admin.post(f"{core}/services", {"apiVersion": "v1", "kind": "Service", **service})
+
+    def refused(send: Callable[[], Any], message: str) -> None:
+        with pytest.raises(ApiError, match=message):
+            send()
+
+    try:
+        for api in (kueue, jobsets):
+            refused(lambda api=api: api.patch(f"{core}/pods/{name}", other, strategic=True), CONTENT)
+            suspended = {"spec": {"suspend": True, "replicatedJobs": roles}}
+            refused(lambda api=api, change=suspended: api.patch(f"{path}/js", change), "field is immutable")
+        refused(lambda: kueue.send("PUT", queue, body=grown), QUOTAS)
+        refused(lambda: jobsets.post(f"/apis/batch/v1/namespaces/{TEAM}/jobs", job("other")), PARTS)
+        refused(lambda: jobsets.post(path, jobset("other", {"w": 1}, pod("a")["spec"], where=TEAM)), PARTS)
+        refused(lambda: jobsets.patch(f"{core}/services/web", {"spec": {"selector": {"app": "other"}}}), PARTS)
+        refused(lambda: jobsets.delete(f"{core}/services/web"), PARTS)
+        assert cluster.admin.get(queue)["metadata"]["finalizers"], "Kueue writes what is its own"
+    finally:
+        cluster.admin.delete(f"{core}/services/web")

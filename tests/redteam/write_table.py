@@ -1,11 +1,13 @@
-"""A table of what may be written in a team's namespace: who, by which verb, of which kind, in which field. It is made
-from the API servers' own description of their kinds, by requests that have no effect (``dryRun``)."""
+"""Two tables of what may be written in a team's namespace: who, by which verb, of which kind, in which field. They are
+made from the API servers' own description of their kinds, by requests that have no effect (``dryRun``)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from contract.kubernetes.api import Api
@@ -17,6 +19,25 @@ DEPTH = 2
 REFUSED = 403
 DRY = {"dryRun": "All"}
 WRITTEN = ("managedFields", "resourceVersion", "generation")
+EXAMPLES = {
+    "containers": [{"name": "a", "image": "a:1", "resources": {"requests": {"cpu": "0"}}}],
+    "dnsPolicy": "Default",
+    "envFrom": [{"secretRef": {"name": "attack"}}],
+    "finalizers": ["example.com/attack"],
+    "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["kubernetes.default.svc"]}],
+    "initContainers": [{"name": "i", "image": "a:1", "restartPolicy": "Always"}],
+    "limits": {"cpu": "1"},
+    "managedBy": "example.com/attack",
+    "overhead": {"cpu": "1"},
+    "priorityClassName": "system-node-critical",
+    "requests": {"cpu": "1"},
+    "serviceAccount": "default",
+    "serviceAccountName": "default",
+    "sysctls": [{"name": "kernel.msgmax", "value": "1"}],
+    "tolerations": [{"operator": "Exists"}],
+    "volumes": [{"name": "v", "hostPath": {"path": "/"}}],
+}
+"""Values of fields whose schema says too little of what is valid, or that have a more interesting one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +57,25 @@ class Kind:
         """Return the path of the object, or of one of its subresources."""
         root = "/api/v1" if self.version == "v1" else f"/apis/{self.version}"
         return f"{root}/namespaces/{namespace}/{self.resource}/{self.name}{subresource and f'/{subresource}'}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewObject:
+    """An object that a team's people may make, and the parts of it whose fields are tried."""
+
+    version: str
+    resource: str
+    schema: str
+    """Name of its schema."""
+    label: str
+    item: dict[str, Any]
+    parts: Mapping[str, int]
+    """Paths of parts, and the number of levels below each whose fields are tried."""
+
+    def path(self, namespace: str) -> str:
+        """Return the path at which it is made."""
+        root = "/api/v1" if self.version == "v1" else f"/apis/{self.version}"
+        return f"{root}/namespaces/{namespace}/{self.resource}"
 
 
 @dataclass
@@ -77,6 +117,13 @@ class Schemas:
             return {"attack": self.example(version, more, deep=deep + 1)}
         names = schema.get("required", ())
         return {name: self.example(version, schema["properties"][name], deep=deep + 1) for name in names}
+
+    def below(self, version: str, schema: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+        """Return the schema of a part of an object; a number in ``path`` is an item of a list."""
+        for name in path.split("."):
+            schema = self.resolve(version, schema)
+            schema = schema["items"] if name.isdigit() else schema["properties"][name]
+        return schema
 
     def fields(self, version: str, schema: Mapping[str, Any], *, deep: int = DEPTH) -> Iterator[tuple[str, Any]]:
         """Yield each field of a schema by its path, with a value for it."""
@@ -136,6 +183,79 @@ def _answers(
                 yield f"{what} {part}.{name}", _status(lambda to=to, change=change: _patch(api, to, change), before)
         for change in changes:
             yield f"{what} {json.dumps(change)}", _status(lambda to=to, change=change: _patch(api, to, change), before)
+
+
+def creations(
+    people: Mapping[str, Api],
+    objects: list[NewObject],
+    schemas: Schemas,
+    *,
+    namespace: str,
+    changes: list[dict[str, Any]],
+) -> Iterator[str]:
+    """Yield who may make which object with which field, and whether the API servers keep or change that. What is
+    refused is left out, and so are values that are wrong."""
+    for who, api in people.items():
+        for new in objects:
+            send = partial(_create, api, new.path(namespace))
+            if _status(lambda send=send, new=new: send(new.item)) == REFUSED:
+                # Whoever may make none needs no further questions.
+                continue
+            for what, item, check in _variants(new, schemas, changes):
+                try:
+                    answer = send(item)
+                except ApiError as error:
+                    print(f"{who} {new.label} {what}: {error.status} {str(error)[:300]}")
+                    continue
+                kept = _contains(_at(answer, check), _at(item, check))
+                yield f"{who} | {new.label} with {what}: {'kept' if kept else 'changed'}"
+
+
+def _variants(
+    new: NewObject, schemas: Schemas, changes: list[dict[str, Any]]
+) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield objects with one field more each: the field, the object, and the path at which to look for it."""
+    schema = schemas.of(new.version, new.schema)
+    for part, deep in new.parts.items():
+        for name, value in schemas.fields(new.version, schemas.below(new.version, schema, part), deep=deep):
+            item, where = deepcopy(new.item), f"{part}.{name}"
+            target, last = _at(item, where.rpartition(".")[0], make=True), where.rpartition(".")[2]
+            target[last] = EXAMPLES.get(last, value)
+            yield where, item, where
+    for change in changes:
+        part = next(iter(change))
+        yield json.dumps(change), _merged(new.item, change), part
+
+
+def _create(api: Api, path: str, item: dict[str, Any]) -> Any:
+    return api.send("POST", path, body=item, query=DRY)
+
+
+def _at(item: Any, path: str, *, make: bool = False) -> Any:
+    for name in path.split("."):
+        if isinstance(item, list):
+            item = item[int(name)]
+            continue
+        item = item.setdefault(name, {}) if make else item.get(name)
+        if item is None:
+            return None
+    return item
+
+
+def _merged(item: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(item)
+    for key, value in change.items():
+        merged[key] = _merged(item.get(key) or {}, value) if isinstance(value, dict) else value
+    return merged
+
+
+def _contains(answer: Any, sent: Any) -> bool:
+    """Return whether an answer has everything that was sent, besides defaults."""
+    if isinstance(sent, dict):
+        return isinstance(answer, dict) and all(_contains(answer.get(key), value) for key, value in sent.items())
+    if isinstance(sent, list) and isinstance(answer, list):
+        return len(answer) >= len(sent) and all(map(_contains, answer, sent))
+    return bool(answer == sent) or sent is None
 
 
 def _patch(api: Api, path: str, change: dict[str, Any]) -> Any:
