@@ -186,7 +186,7 @@ NEW = [
         },
     ),
 ]
-"""What people make, and whose fields are tried."""
+"""New objects of people, whose fields are tried."""
 
 
 def test_what_may_be_made_is_what_the_table_says(cluster: TeamCluster, golden: Golden) -> None:
