@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from components.model.teams.queues import JOBSET, KUEUE
 from components.objects.jobset_defaults import jobset_defaults
-from components.objects.team_conditions import TEAMS, jobs, not_of
+from components.objects.team_conditions import CREATED, TEAMS, jobs, not_of
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicySpecArgsDict
@@ -39,9 +39,13 @@ def sizes_policy() -> MutatingAdmissionPolicySpecArgsDict:
     roles = (
         f"object.spec.replicatedJobs.transformList(i, r, {_of_pod('r.template.spec.template.spec', path)}).flatten()"
     )
+    # The template of a job that was made before this policy stays: what is written into it would refuse every change.
+    changed = " || ".join(
+        [CREATED, *(f"object.spec.?{field} != oldObject.spec.?{field}" for field in ("template", "replicatedJobs"))]
+    )
     return {
         "match_constraints": {"resource_rules": jobs("CREATE", "UPDATE"), "namespace_selector": TEAMS},
-        "match_conditions": [not_of(KUEUE.user, JOBSET.user)],
+        "match_conditions": [not_of(KUEUE.user, JOBSET.user), {"name": "templates", "expression": changed}],
         "failure_policy": "Fail",
         "reinvocation_policy": "Never",
         "mutations": [

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from components.model.teams.queues import JOBSET, KUEUE
+from components.objects.queue_changes import PARTS
 from components.objects.team_conditions import KUEUES
 from components.objects.team_endings import LATE
 from components.objects.team_policies import (
@@ -118,7 +119,7 @@ def test_a_member_sees_nodes_and_queues_and_changes_neither(ada: Person) -> None
         ("update", "resourcequotas"),
         ("update", "limitranges"),
         ("update", "workloads"),
-        ("create", "rolebindings"),
+        ("create", "clusterrolebindings"),
     ):
         assert not ada.may(verb, what, "--namespace=vision"), what
     assert not ada.may("update", "namespaces/vision")
@@ -156,10 +157,15 @@ def test_a_job_leaves_its_queue_no_more(ada: Person) -> None:
     assert "deleted" in ada.kubectl("delete", "--namespace=vision", "job/train")
 
 
-def test_what_jobset_itself_makes_needs_no_queue(server: ApiServer) -> None:
+def test_what_jobset_itself_makes_needs_no_queue(ada: Person, server: ApiServer) -> None:
     server.kubectl("create", "clusterrolebinding", "jobset", "--clusterrole=cluster-admin", f"--user={JOBSET.user}")
     jobset = Person(server=server, team="vision", kubeconfig=server.user(JOBSET.user))
-    assert PRIORITY not in jobset.made(JOB)["metadata"]["labels"]
+    roles = ada.made(ROLES, dry=False)["metadata"]
+    owner = {key: ROLES[key] for key in ("apiVersion", "kind")} | {key: roles[key] for key in ("name", "uid")}
+    part = {**JOB, "metadata": {**JOB["metadata"], "ownerReferences": [owner]}}
+    assert PRIORITY not in jobset.made(part)["metadata"]["labels"]
+    assert PARTS in jobset.makes(JOB)
+    ada.kubectl("delete", "jobset", roles["name"], "--namespace=vision")
 
 
 def test_no_pod_has_gpus_past_the_queue(ada: Person, server: ApiServer) -> None:
