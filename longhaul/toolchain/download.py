@@ -55,7 +55,8 @@ class Response(Protocol):
 def _urlopen(url: str) -> Response:
     # The address is from tools.toml, and the content is checked against a checksum.
     request = urllib.request.Request(url, headers={"User-Agent": "longhaul"})  # noqa: S310
-    response: Response = urllib.request.urlopen(request, timeout=_STALL_S)  # noqa: S310
+    # urlopen() keeps the proxies of its first call in the process.
+    response: Response = urllib.request.build_opener().open(request, timeout=_STALL_S)
     return response
 
 

@@ -13,6 +13,7 @@ from components.model import ConfigurationError, Environment, load, load_directo
 from components.model.hosts.section import Hosts
 from components.model.loading.load import check_neighbours, examine
 from components.model.loading.validate import validate
+from components.model.versions.section import offered_versions
 from contract.ports import API_SERVER_PORTS
 from tests.model import make
 from tests.model.files import only, write
@@ -40,6 +41,7 @@ def test_every_port_of_units_on_api_servers_is_known(root: Path) -> None:
     assert numbers <= API_SERVER_PORTS.keys()
 
 
+PINS = f'"{offered_versions("kubernetes")[1]}"; this release pins {" and ".join(offered_versions("kubernetes"))}'
 SHADOW = "machines would no longer find"
 CUT_KEY = make.KEY[:-12]
 OTHER_TYPE = "ssh-ed25519 AAAAB3NzaC1yc2E="
@@ -83,8 +85,8 @@ def changed(at: str, to: object) -> dict[str, Any]:
         ("pools.gpu.machine_type", "trn2.48xlarge", None, "has AWS's Trainium", "GPUs of NVIDIA's"),
         ("pools.gpu.machine_type", "Standard_ND96isr_MI300X_v5", None, "has GPUs of AMD's", "GPUs of NVIDIA's"),
         ("pools.gpu.machine_type", "Standard_NV4as_v4", None, "has GPUs of AMD's", "GPUs of NVIDIA's"),
-        ("versions.kubernetes", "1.37", None, "not three numbers", '"1.37.2"; this release pins 1.36.3 and 1.37.2'),
-        ("versions.kubernetes", 1.37, None, "1.37 is not text", '"1.37.2"; this release pins 1.36.3 and 1.37.2'),
+        ("versions.kubernetes", "1.37", None, "not three numbers", PINS),
+        ("versions.kubernetes", 1.37, None, "1.37 is not text", PINS),
         ("used", ["192.168.0.0/16", "10.70.0.0/16"], "supernet", "overlaps 10.70.0.0/16", "such as 10.0.0.0/12"),
         (
             "pools.gpu.reservation",
