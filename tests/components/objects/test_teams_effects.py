@@ -162,6 +162,7 @@ def test_what_jobset_itself_makes_needs_no_queue(ada: Person, server: ApiServer)
     jobset = Person(server=server, team="vision", kubeconfig=server.user(JOBSET.user))
     roles = ada.made(ROLES, dry=False)["metadata"]
     owner = {key: ROLES[key] for key in ("apiVersion", "kind")} | {key: roles[key] for key in ("name", "uid")}
+    owner["controller"] = True
     part = {**JOB, "metadata": {**JOB["metadata"], "ownerReferences": [owner]}}
     assert PRIORITY not in jobset.made(part)["metadata"]["labels"]
     assert PARTS in jobset.makes(JOB)
