@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,13 @@ class FileScheduling(LoadFileScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
-        text = (self.config.rootpath / file).read_text(encoding="utf-8")
-        return "queue managers" if any(name in text for name in QUEUE_MANAGERS) else file
+        return "queue managers" if _starts_queue_managers(self.config.rootpath / file) else file
+
+
+@cache
+def _starts_queue_managers(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8")
+    return any(name in text for name in QUEUE_MANAGERS)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from longhaul.toolchain.errors import SetupError
-from longhaul.toolchain.spec import repository
+from longhaul.toolchain.spec import repository, tools_document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,13 +40,9 @@ def load_sources(path: Path | None = None) -> dict[str, PluginSource]:
     """Return the plugins of ``tools.toml`` by package. Raise :class:`SetupError` when that part of the file is
     invalid."""
     path = path or repository() / "tools.toml"
+    raw = tools_document(path).get("plugin", {})
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8")).get("plugin", {})
         return {name: PluginSource(package=name, repository=value["repository"]) for name, value in raw.items()}
-    except OSError as error:
-        raise SetupError(f"{path} cannot be read: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SetupError(f"{path}: {error}") from error
     except KeyError as error:
         raise SetupError(f"{path}: a plugin has no key {error}") from error
 

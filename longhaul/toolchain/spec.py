@@ -126,23 +126,29 @@ def machine_arch() -> str:
     return _ARCHES.get(machine, machine)
 
 
+def tools_document(path: Path) -> dict[str, Any]:
+    """Return the content of ``tools.toml``. Raise :class:`SetupError` when it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SetupError(f"{path} cannot be read: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SetupError(f"{path}: {error}") from error
+
+
 def load(path: Path | None = None, *, versions: Mapping[str, str] | None = None) -> Spec:
     """Read ``tools.toml``; ``tools/`` is beside it. ``versions`` chooses, by release, a version other than the default.
     Raise :class:`SetupError` when the file is invalid, or does not pin a chosen version."""
     chosen = versions or {}
     path = path or repository() / "tools.toml"
+    raw = tools_document(path)
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
         go = Go(version=raw["go"]["version"], sums=raw["go"]["sums"])
         tools = tuple(
             _tool(name, value, release=release, common=common, version=chosen.get(release, common["version"]))
             for release, common in raw["release"].items()
             for name, value in common["tool"].items()
         )
-    except OSError as error:
-        raise SetupError(f"{path} cannot be read: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SetupError(f"{path}: {error}") from error
     except KeyError as error:
         raise SetupError(f"{path}: the key {error} is missing somewhere; compare with its other entries") from error
     except TypeError as error:

@@ -216,8 +216,8 @@ def test_jobs_ask_for_nodes_where_somebody_answers(
 
 
 def test_resources_of_own_devices_are_covered_without_a_limit(environment: Environment) -> None:
-    own = "smarter-devices/fuse"
-    changed = environment.model_copy(update={"extended_resources": (own,)})
+    device = "smarter-devices/fuse"
+    changed = environment.model_copy(update={"extended_resources": (device,)})
     for spec in (cohort(changed, kinds(changed)), *(cluster_queue(changed, name, kinds(changed)) for name in TEAMS)):
-        for amounts in quotas(spec, of=(own,)).values():
-            assert amounts == {own: {"nominalQuota": "1P"}}
+        for amounts in quotas(spec, of=(device,)).values():
+            assert amounts == {device: {"nominalQuota": "1P"}}

@@ -111,7 +111,7 @@ def test_statuses_that_the_lab_does_not_send(code: str, message: str, cause: Cau
         "time": "2026-03-01T12:00:00.1234567+00:00",
     }
     item = {"instanceId": "4", "properties": {"instanceView": {"statuses": [status]}}}
-    found = refusal_of(item, spot=True)
-    assert found is not None
-    assert (found.cause, found.machine, found.at.hour) == (cause, "4", 12)
-    assert found.words.endswith(message)
+    refusal = refusal_of(item, spot=True)
+    assert refusal is not None
+    assert (refusal.cause, refusal.machine, refusal.at.hour) == (cause, "4", 12)
+    assert refusal.words.endswith(message)
