@@ -20,8 +20,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lab import packages
+from longhaul.toolchain.errors import SetupError
+
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / ".lab" / "log"
+MOST_OF_A_REASON = 2
+"""Failures of one reason that the end of a run names."""
 LOW, LOWEST = 5, 10
 """Niceness of tests that wait for nothing, and of compilers: a lab's machines come first, for they have time limits."""
 
@@ -116,6 +121,20 @@ def failures(lines: Sequence[str]) -> list[str]:
     return [line for line in lines[begins:] if line.startswith(("FAILED ", "ERROR "))]
 
 
+def summarized(failures: Sequence[str]) -> list[str]:
+    """Return the failures without the repetitions of one reason, which would hide the others: of each reason the first
+    :data:`MOST_OF_A_REASON`, and the number of the rest."""
+    numbers: dict[str, int] = {}
+    lines = []
+    for line in failures:
+        reason = line.partition(" - ")[2]
+        numbers[reason] = numbers.get(reason, 0) + 1
+        if not reason or numbers[reason] <= MOST_OF_A_REASON:
+            lines.append(line)
+    more = {reason: number - MOST_OF_A_REASON for reason, number in numbers.items() if reason}
+    return [*lines, *(f"{number} more - {reason}" for reason, number in more.items() if number > 0)]
+
+
 @dataclass
 class Lane:
     """Parts that run one after the other."""
@@ -174,7 +193,8 @@ class Lane:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the parts; return 0 when all passed."""
+    """Run the parts; return 0 when all passed. The lab's packages are installed first, for no test depends on another
+    that installs them."""
     known = {part.name: part for lane in LANES for part in lane}
     parser = argparse.ArgumentParser(prog="python -m tests.run", description="Runs the tests in parts.")
     parser.add_argument("words", nargs="+", metavar="PART|FILE", help=f"{', '.join(known)}; files of tests")
@@ -184,12 +204,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     lanes = [lane for lane in lanes if lane.parts]
     if not lanes:
         parser.error(f"no part is called so: {', '.join(known)}")
-    with _compiling(wanted=any(part is not FAST for lane in lanes for part in lane.parts)):
+    wanted = any(part is not FAST for lane in lanes for part in lane.parts)
+    try:
+        if wanted:
+            LOGS.mkdir(parents=True, exist_ok=True)
+            packages.ensure(log_dir=LOGS, progress=_say)
+    except SetupError as error:
+        _say(f"error: {error}")
+        return 1
+    with _compiling(wanted=wanted):
         _run_side_by_side(lanes)
     results = [result for lane in lanes for result in lane.results]
     print()
     for result in results:
-        for line in result.failures:
+        for line in summarized(result.failures):
             print(f"{result.part.name}: {line}")
     for result in results:
         print(result)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.run import CLUSTER, DRILL, ENGINE, FAST, MACHINES, ROOT, failures
+from tests.run import CLUSTER, DRILL, ENGINE, FAST, MACHINES, ROOT, failures, summarized
 
 OUTPUT = """\
 .F..E                                                                    [100%]
@@ -27,6 +27,13 @@ def test_the_end_of_a_run_names_each_failed_test() -> None:
         "ERROR tests/test_b.py::test_roots - KeyError: 'a'",
     ]
     assert failures(["ERROR    asyncio: no summary"]) == []
+
+
+def test_a_reason_of_many_failures_hides_no_other() -> None:
+    many = [f"ERROR tests/test_c.py::test_{number} - AssertionError: no lab" for number in range(9)]
+    others = ["FAILED tests/test_a.py::test_a - KeyError: 'a'", "FAILED tests/test_b.py::test_b", "FAILED tests/test_d.py"]
+    lines = summarized([others[0], *many, *others[1:]])
+    assert lines == [others[0], *many[:2], *others[1:], "7 more - AssertionError: no lab"]
 
 
 def test_a_part_reads_the_files_that_name_its_mark(tmp_path: Path) -> None:
