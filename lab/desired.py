@@ -43,9 +43,9 @@ class DesiredSubnet:
 
     name: str
     range: IPv4Network
-    egress: IPv4Address | None = None
-    """Public address of the NAT for this subnet's traffic to the internet; None means that the subnet cannot reach the
-    internet."""
+    egress: tuple[IPv4Address, ...] = ()
+    """Public addresses of the NAT for this subnet's traffic to the internet. Each connection leaves from any of them.
+    Without an address, the subnet cannot reach the internet."""
     routes: tuple[Route, ...] = ()
     """Routes of this subnet, besides those to the network itself and to its NAT."""
     service_endpoint: bool = False

@@ -61,7 +61,7 @@ def _network(addresses: AddressPlan, site: str, number: int) -> Network:
         metadata=False,
         subnets=(
             DesiredSubnet(name="gateway", range=plan.subnet("gateway")),
-            DesiredSubnet(name="nodes", range=plan.nodes, egress=HOSTS_EGRESS + number),
+            DesiredSubnet(name="nodes", range=plan.nodes, egress=(HOSTS_EGRESS + number,)),
         ),
     )
 

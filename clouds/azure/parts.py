@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from clouds.azure.existing_section import CONTROL_PLANE_SUBNETS, VPN_SUBNET
 from clouds.azure.site import AzureSite
@@ -11,6 +12,15 @@ from clouds.base.parts import SiteParts
 from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.prices import Part
+
+PORTS = 64_512
+"""Ports of each address of a NAT gateway (azure-docs ``nat-gateway-resource.md``, "SNAT ports")."""
+MOST_ADDRESSES = 16
+"""Largest number of addresses of a NAT gateway (``nat-gateway-resource.md``, "Static public IP addresses")."""
+MACHINE_PORTS = 256
+"""Ports that are counted for each machine: four connections a second to one destination, each of whose ports rests for
+65 s after the connection's end (``nat-gateway-resource.md``, "Port Reuse Timers"). No port is set aside: all machines
+of a site share all ports."""
 
 
 def control_subnets(place: Place[AzureSite]) -> tuple[str, ...]:
@@ -27,6 +37,22 @@ def makes_egress(place: Place[AzureSite]) -> bool:
     return not parts <= place.site.existing.subnets.named().keys()
 
 
+def egress_addresses(place: Place[AzureSite]) -> int:
+    """Return the number of addresses of the NAT gateway: enough ports for the pools' largest sizes, at most 16. The few
+    machines of the control plane are not counted. It is 0 when Longhaul makes no NAT gateway."""
+    if not makes_egress(place):
+        return 0
+    nodes = "nodes" not in place.site.existing.subnets.named()
+    machines = sum(pool.max for pool in place.pools.values()) if nodes else 0
+    return min(max(1, ceil(machines * MACHINE_PORTS / PORTS)), MOST_ADDRESSES)
+
+
+def egress_names(place: Place[AzureSite]) -> tuple[str, ...]:
+    """Return the names of the NAT gateway's addresses in the program. The first keeps its name when others join it."""
+    first = f"{place.environment}-{place.name}-egress"
+    return tuple(first if number == 0 else f"{first}-{number}" for number in range(egress_addresses(place)))
+
+
 def makes_vpn_gateway(site: AzureSite) -> bool:
     """Return whether Longhaul makes a VPN gateway for the site when the site has tunnels."""
     return site.existing.vpn_gateway is None
@@ -36,7 +62,7 @@ def public_addresses(place: Place[AzureSite]) -> int:
     """Return the number of public addresses that Longhaul makes: for the NAT gateway, the VPN gateway, and machines of
     the laptops' VPN."""
     gateway = place.has_tunnels and makes_vpn_gateway(place.site)
-    return int(makes_egress(place)) + (gateway_addresses(place.site) if gateway else 0) + place.vpn_machines
+    return egress_addresses(place) + (gateway_addresses(place.site) if gateway else 0) + place.vpn_machines
 
 
 class AzureSiteParts(SiteParts[AzureSite]):

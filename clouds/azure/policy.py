@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from clouds.azure.groups import SCALE_SET
-from clouds.azure.parts import makes_egress, makes_vpn_gateway
+from clouds.azure.parts import egress_names, makes_vpn_gateway
 from clouds.azure.site import AzureSite
 from clouds.azure.tunnels import gateway_addresses
 from clouds.base import policy_rules
@@ -245,11 +245,10 @@ class AzurePolicyChecks(PolicyChecks[AzureSite]):
     def public(self, place: Place[AzureSite]) -> frozenset[str]:
         """Return the names of the site's public addresses and of the resources through which laptops connect.
         `network.py`, `vpn.py`, `machines.py` and `laptops.py` in `components/azure` give these names."""
-        egress = {f"{place.environment}-{place.name}-egress"} if makes_egress(place) else set()
         gateway = place.has_tunnels and makes_vpn_gateway(place.site)
         numbers = range(gateway_addresses(place.site)) if gateway else ()
         links = {f"{place.environment}-links-{place.name}-address-{number}" for number in numbers}
-        return frozenset({*egress, *links, *_laptops(place)})
+        return frozenset({*egress_names(place), *links, *_laptops(place)})
 
     def checks(self) -> tuple[Check, ...]:
         """Return every check of Azure's resources."""

@@ -13,7 +13,7 @@ from pulumi_azure_native import network, privatedns, resources
 from clouds.azure.existing_networks import BACKUP_SUBNETS, VAULT_ENDPOINT
 from clouds.azure.existing_section import group_of, name_of
 from clouds.azure.names import STORAGE, resource_group, subnet_name
-from clouds.azure.parts import control_subnets
+from clouds.azure.parts import control_subnets, egress_names
 from clouds.azure.zones import address_zones
 from clouds.base.tags import site_tags
 from components.azure.account import azure_site
@@ -113,28 +113,31 @@ class SiteNetwork(ComponentResource):
         return made.id, made.name, self.resource_group
 
     def _egress(self) -> network.NatGateway:
-        """Make one address for all traffic that leaves the site. It is static, so that others can admit it. Its gateway
-        is in one zone, which Azure chooses, and is lost only with that zone. Its address may be in all (azure-docs
-        ``nat-gateway-resource.md``, "Availability zones"). A gateway in each zone would need a subnet in each, and a
-        zone-redundant gateway needs another SKU of gateway and address
+        """Make the way out of the site, with an address for each few hundred machines. Addresses are static, so that
+        others can admit them. The gateway is in one zone, which Azure chooses, and is lost only with that zone. Its
+        addresses may be in all (azure-docs ``nat-gateway-resource.md``, "Availability zones"). A gateway in each zone
+        would need a subnet in each, and a zone-redundant gateway needs another SKU of gateway and address
         (learn.microsoft.com/azure/nat-gateway/nat-availability-zones)."""
-        address = network.PublicIPAddress(
-            f"{self._name}-egress",
-            public_ip_address_name=self._cloud_name(f"{self._name}-egress"),
-            resource_group_name=self.resource_group,
-            location=self._site.region,
-            public_ip_allocation_method="Static",
-            zones=address_zones(self._site.zones),
-            sku=network.PublicIPAddressSkuArgs(name="Standard"),
-            tags=self._tags,
-            opts=ResourceOptions.merge(self._child, ResourceOptions(ignore_changes=["zones"])),
-        )
+        addresses = [
+            network.PublicIPAddress(
+                name,
+                public_ip_address_name=self._cloud_name(name),
+                resource_group_name=self.resource_group,
+                location=self._site.region,
+                public_ip_allocation_method="Static",
+                zones=address_zones(self._site.zones),
+                sku=network.PublicIPAddressSkuArgs(name="Standard"),
+                tags=self._tags,
+                opts=ResourceOptions.merge(self._child, ResourceOptions(ignore_changes=["zones"])),
+            )
+            for name in egress_names(place_of(self._args.environment, self._args.site))
+        ]
         return network.NatGateway(
             f"{self._name}-nat",
             nat_gateway_name=self._cloud_name(f"{self._name}-nat"),
             resource_group_name=self.resource_group,
             location=self._site.region,
-            public_ip_addresses=[network.SubResourceArgs(id=address.id)],
+            public_ip_addresses=[network.SubResourceArgs(id=address.id) for address in addresses],
             sku=network.NatGatewaySkuArgs(name="Standard"),
             tags=self._tags,
             opts=self._child,
@@ -183,7 +186,10 @@ class SiteNetwork(ComponentResource):
         after: pulumi.Resource | None,
     ) -> network.Subnet:
         endpoints = [VAULT_ENDPOINT] if part in self._control_subnets else []
-        if self._args.environment.backups is not None and part in BACKUP_SUBNETS:
+        # Blobs bypass the NAT gateway, which has a number of ports and charges by the byte; the endpoint costs nothing
+        # (azure-docs ``virtual-network-service-endpoints-overview.md``).
+        backups = self._args.environment.backups is not None and part in BACKUP_SUBNETS
+        if part == "nodes" or backups:
             endpoints.append(STORAGE)
         return network.Subnet(
             f"{self._name}-{part}",

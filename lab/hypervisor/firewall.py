@@ -149,7 +149,7 @@ def _forwarding(
         'oifname "m-*" accept',
     ]
     for subnet in network.subnets:
-        if subnet.egress is not None:
+        if subnet.egress:
             sources, inside = _set(sending_ranges(subnet, machines)), _inside(network, plan)
             lines.append(f'iifname "m-*" oifname "{addresses.UPLINK}" ip saddr {sources} ip daddr != {inside} accept')
     if network.public:
@@ -182,17 +182,23 @@ def _input(known: Sequence[DesiredMachine]) -> str:
 
 
 def _leaving(network: Network, machines: Sequence[DesiredMachine]) -> str:
+    uplink = f'oifname "{addresses.UPLINK}"'
     lines = [
-        f'oifname "{addresses.UPLINK}" ip saddr {_set(sending_ranges(subnet, machines))} snat to {subnet.egress}'
+        f"{uplink} ip saddr {_set(sending_ranges(subnet, machines))} snat to {_any_of(subnet.egress)}"
         for subnet in network.subnets
-        if subnet.egress is not None
+        if subnet.egress
     ]
     # A subnet's NAT gateway comes before a machine's own address: learn.microsoft.com/azure/nat-gateway/nat-overview.
-    lines += [
-        f'oifname "{addresses.UPLINK}" ip saddr {private} snat to {public}'
-        for public, private in sorted(network.public.items())
-    ]
+    lines += [f"{uplink} ip saddr {private} snat to {public}" for public, private in sorted(network.public.items())]
     return _hook("leaving", "nat", "postrouting priority srcnat", lines)
+
+
+def _any_of(egress: Sequence[IPv4Address]) -> str:
+    """Return the address for a new connection: of several any, as in Azure (azure-docs ``nat-gateway-snat.md``)."""
+    if len(egress) == 1:
+        return str(egress[0])
+    choices = ", ".join(f"{place} : {address}" for place, address in enumerate(egress))
+    return f"numgen random mod {len(egress)} map {{ {choices} }}"
 
 
 def _link(machine: DesiredMachine) -> str:

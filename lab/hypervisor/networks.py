@@ -238,7 +238,7 @@ class Networks:
 
     async def _uplink(self, router: Namespace, network: Network) -> None:
         name = addresses.network_link(network.id)
-        known = {*(subnet.egress for subnet in network.subnets if subnet.egress is not None), *network.public}
+        known = {*(address for subnet in network.subnets for address in subnet.egress), *network.public}
         if not known:
             await INTERNET.ip([f"link del {name}"], force=True)
             await router.ip(["route replace default dev lo"])

@@ -320,5 +320,5 @@ def _network_report(network: Network) -> dict[str, Any]:
         "id": network.id,
         "name": network.name,
         "ranges": [str(range_) for range_ in network.ranges],
-        "egress": sorted({str(subnet.egress) for subnet in network.subnets if subnet.egress}),
+        "egress": sorted({str(address) for subnet in network.subnets for address in subnet.egress}),
     }

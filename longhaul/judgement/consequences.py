@@ -49,9 +49,9 @@ CONSEQUENCES: Mapping[ResourceKind, Consequence] = {
     ),
     ResourceKind.EGRESS: Consequence(
         reason=PlanReason.EGRESS_CHANGES,
-        change="Connections to the internet may break.",
+        change="Connections to the internet may break. The site's traffic leaves from new addresses at once.",
         gone="The site, or the zone, has no way to the internet until it is back.",
-        do="Do it when no image is pulled and no data is fetched.",
+        do="Tell whoever admits the site by its addresses first. Do it when no image is pulled and no data is fetched.",
     ),
     ResourceKind.ADDRESS: Consequence(
         reason=PlanReason.PUBLIC_ADDRESS_CHANGES,

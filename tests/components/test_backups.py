@@ -99,4 +99,4 @@ def test_members_and_no_others_read_what_they_are_told(program: Program) -> None
     assert readers == {f"lab-{role}-{index}-reads-backups" for role in ("etcd", "events") for index in range(3)}
     subnets = {one.name: one.inputs.get("serviceEndpoints") for one in program.of("azure-native:network:Subnet")}
     storage = {name for name, found in subnets.items() if {"service": "Microsoft.Storage"} in (found or [])}
-    assert storage == {"lab-weu-etcd", "lab-weu-events"}
+    assert storage == {"lab-weu-etcd", "lab-weu-events", "lab-weu-nodes"}

@@ -30,8 +30,8 @@ def test_a_site_is_a_network_whose_nodes_leave_by_a_nat_and_no_cloud_serves(worl
     (network,) = world.networks
     assert (network.id, network.name, network.ranges) == ("/racks/colo", "colo", (IPv4Network("10.68.0.0/14"),))
     assert {subnet.name: subnet.egress for subnet in network.subnets} == {
-        "gateway": None,
-        "nodes": IPv4Address("198.51.100.128"),
+        "gateway": (),
+        "nodes": (IPv4Address("198.51.100.128"),),
     }
     assert not network.metadata
 

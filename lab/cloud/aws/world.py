@@ -52,7 +52,8 @@ def name_of(ec2: LabEc2, resource: Any) -> str:
 
 
 def _subnet(ec2: LabEc2, vpc: Any, subnet: Any) -> DesiredSubnet:
-    egress, routes = None, []
+    egress: tuple[IPv4Address, ...] = ()
+    routes = []
     for route in _table(ec2, vpc, subnet)._routes.values():
         target = _target(route)
         if route.nat_gateway is not None and route.destination_cidr_block == EVERYWHERE:
@@ -82,9 +83,9 @@ def _target(route: Any) -> str | None:
     return str(gateway) if gateway.startswith("vgw-") else None
 
 
-def _egress(gateway: Any) -> IPv4Address | None:
-    address = gateway.address_set[0].get("publicIp") if gateway.state == "available" else None
-    return IPv4Address(address) if address else None
+def _egress(gateway: Any) -> tuple[IPv4Address, ...]:
+    addresses = gateway.address_set if gateway.state == "available" else ()
+    return tuple(IPv4Address(address["publicIp"]) for address in addresses if address.get("publicIp"))
 
 
 def _machine(account: AwsAccount, ec2: LabEc2, instance: Any) -> DesiredMachine:

@@ -39,17 +39,19 @@ def refusal(
     if rules["defaultAction"] == "Allow":
         return None
     subnet = subnet_of(store, peer)
-    address: IPv4Address | None = peer.address
+    addresses: tuple[IPv4Address, ...] = (peer.address,)
     if subnet is not None:
         services = {endpoint["service"] for endpoint in subnet.body["properties"]["serviceEndpoints"]}
         if service in services:
             allowed = {rule["id"].lower() for rule in rules["virtualNetworkRules"]}
             return None if subnet.key in allowed else _words(vault, f"{peer.address} (subnet {subnet.id})")
-        address = egress(store, subnet)
+        addresses = egress(store, subnet)
     ranges = [IPv4Network(str(rule["value"])) for rule in rules["ipRules"]]
-    if address is not None and any(address in range_ for range_ in ranges):
+    # A connection leaves from any of a NAT gateway's addresses, so each has to be admitted.
+    refused = [address for address in addresses if not any(address in range_ for range_ in ranges)]
+    if addresses and not refused:
         return None
-    return _words(vault, str(address or peer.address))
+    return _words(vault, str(next(iter(refused), peer.address)))
 
 
 def _words(vault: ResourceDocument, address: str) -> str:

@@ -68,14 +68,12 @@ def _subnet(store: DocumentStore, document: ResourceDocument, routes: tuple[Rout
     )
 
 
-def egress(store: DocumentStore, subnet: ResourceDocument) -> IPv4Address | None:
-    """Return the public address of a subnet's NAT gateway; None when it has none."""
+def egress(store: DocumentStore, subnet: ResourceDocument) -> tuple[IPv4Address, ...]:
+    """Return the public addresses of a subnet's NAT gateway; none without a gateway."""
     gateway = store.get(subnet.body["properties"].get("natGateway", {}).get("id", ""))
-    for ref in gateway.body["properties"]["publicIpAddresses"] if gateway else ():
-        address = store.get(ref["id"])
-        if address:
-            return IPv4Address(address.hidden["address"])
-    return None
+    refs = gateway.body["properties"]["publicIpAddresses"] if gateway else ()
+    addresses = [store.get(ref["id"]) for ref in refs]
+    return tuple(IPv4Address(address.hidden["address"]) for address in addresses if address)
 
 
 def public_address(store: DocumentStore, configuration: Mapping[str, Any]) -> IPv4Address | None:

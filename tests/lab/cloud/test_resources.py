@@ -208,6 +208,21 @@ def test_what_is_used_is_not_deleted(built: Live, path: str, expected: str) -> N
     assert built.arm("GET", path).status_code == 200
 
 
+def test_a_nat_gateway_takes_sixteen_addresses(live: Live) -> None:
+    """Seventeen are refused (azure-docs ``nat-gateway-resource.md``, "Static public IP addresses")."""
+    estate.build(live, with_machine=False)
+    paths = [estate.ADDRESS, *(f"{estate.ADDRESS}-{number}" for number in range(1, 17))]
+    for path in paths[1:]:
+        live.put(path, estate.public_address())
+    gateway = live.arm("GET", estate.NAT).json()
+    gateway["properties"]["publicIpAddresses"] = [{"id": path} for path in paths]
+    assert live.arm("PUT", estate.NAT, gateway).status_code == 400
+    gateway["properties"]["publicIpAddresses"].pop()
+    live.put(estate.NAT, gateway)
+    (subnet,) = live.hypervisor.world.networks[0].subnets
+    assert len(set(subnet.egress)) == 16
+
+
 def test_a_public_address_is_one_interface_s_until_it_is_taken_from_it(live: Live) -> None:
     estate.build(live, with_machine=False)
     path, nics = f"{estate.ADDRESS}-door", (f"{estate.NIC}-a", f"{estate.NIC}-b")

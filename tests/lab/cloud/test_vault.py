@@ -219,7 +219,7 @@ def test_the_firewall(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     assert raw("GET", "secrets", token, source="127.8.0.10").status_code == 200
     assert inner(raw("GET", "secrets", token, source="127.8.1.10")) == "ForbiddenByFirewall"
     assert inner(raw("GET", "secrets", token, source="127.8.2.10")) == "ForbiddenByFirewall"
-    egress = live.hypervisor.world.networks[0].subnets[0].egress
+    (egress,) = live.hypervisor.world.networks[0].subnets[0].egress
     live.put(
         estate.VAULT,
         estate.vault(live, ipRules=[{"value": f"{egress}/32"}], virtualNetworkRules=[{"id": estate.SUBNET}]),

@@ -116,7 +116,7 @@ def test_the_world_of_a_small_control_plane(built: Live) -> None:
     assert (network.id, network.name) == (NETWORK.lower(), "net")
     assert network.names == {"api-0.lab.internal": IPv4Address("127.8.0.10")}
     (subnet,) = network.subnets
-    assert subnet.egress == IPv4Address("198.51.100.65")
+    assert subnet.egress == (IPv4Address("198.51.100.65"),)
     assert subnet.service_endpoint
     (machine,) = world.machines
     assert machine.address == IPv4Interface("127.8.0.10/24")
@@ -145,5 +145,5 @@ def test_a_subnet_without_a_gateway_has_no_way_out(live: Live) -> None:
     live.put(f"{NETWORK}/subnets/b", estate.subnet("127.8.1.0/24"))
     live.put(estate.VM, estate.machine())
     by_name = {subnet.name: subnet for subnet in live.hypervisor.world.networks[0].subnets}
-    assert by_name["b"].egress is None
+    assert by_name["b"].egress == ()
     assert not by_name["b"].service_endpoint

@@ -91,7 +91,7 @@ def machine(name: str, address: str, network: str = ONE, **more: Any) -> Desired
 
 
 def network_one(**more: Any) -> Network:
-    subnet = DesiredSubnet(name="a", range=IPv4Network("10.1.0.0/24"), egress=EGRESS, service_endpoint=True)
+    subnet = DesiredSubnet(name="a", range=IPv4Network("10.1.0.0/24"), egress=(EGRESS,), service_endpoint=True)
     values: dict[str, Any] = {"subnets": (subnet,), "names": {"api.lab.internal": FRONTEND}, **more}
     return Network(id=ONE, name="one", ranges=(IPv4Network("10.1.0.0/16"),), **values)
 

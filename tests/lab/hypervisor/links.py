@@ -62,7 +62,7 @@ def gateway(network: str, *, tunnels: int = 2) -> DesiredGateway:
     )
 
 
-def network(id_: str, block: IPv4Network, *routes: Route, egress: IPv4Address | None = None) -> Network:
+def network(id_: str, block: IPv4Network, *routes: Route, egress: tuple[IPv4Address, ...] = ()) -> Network:
     """Return a network with two subnets, of which only the first has routes and egress."""
     first, second = (IPv4Network((int(block.network_address) + place * 256, 24)) for place in (0, 1))
     subnets = (
@@ -96,7 +96,7 @@ def world() -> World:
     to_side, from_side = Route(destination=SIDE_BLOCK, via="peering"), Route(destination=NEAR_BLOCK, via="peering")
     return World(
         networks=(
-            network(NEAR, NEAR_BLOCK, to_far, to_side, egress=EGRESS),
+            network(NEAR, NEAR_BLOCK, to_far, to_side, egress=(EGRESS,)),
             network(FAR, FAR_BLOCK, to_near),
             network(SIDE, SIDE_BLOCK, from_side),
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
@@ -52,6 +53,13 @@ def test_overlapping_ranges_and_ports_are_merged() -> None:
         "ip saddr { 10.0.0.0/16 } meta l4proto { tcp, udp } th dport { 80-101 } accept",
         "drop",
     ]
+
+
+def test_connections_leave_from_any_of_a_nat_s_addresses() -> None:
+    addresses = (IPv4Address("198.51.100.70"), IPv4Address("198.51.100.71"))
+    subnet = replace(network_one().subnets[0], egress=addresses)
+    leaving = chain(text(machine("alpha", "10.1.0.4/24"), subnets=(subnet,)), "leaving")
+    assert leaving[1].endswith("snat to numgen random mod 2 map { 0 : 198.51.100.70, 1 : 198.51.100.71 }")
 
 
 def test_links_without_rules_pass_nothing() -> None:

@@ -11,9 +11,11 @@ import pytest
 from clouds.azure import prices as azure
 from clouds.azure.vpn_gateway import SKU
 from clouds.base.prices import HostKey, MachineKey, PartKey
+from clouds.registry import cloud_of
 from components.model import Environment, load
 from components.model.autoscaler.section import Autoscaler
 from components.model.prices.book import name_of
+from components.model.sites.places import place_of
 from longhaul.costs.priced_needs import price_keys, priced_needs
 from tests.longhaul.prices.conftest import hybrid_with_pools
 
@@ -65,6 +67,17 @@ def test_spare_nodes_are_kept_where_an_autoscaler_acts(environment: Environment,
     assert found["pool cpu: machines"] == (least, 10)
     assert found["pool gpu-spot: machines"] == (0 if dry_run else 4, 4)
     assert found["pool h100: machines"] == (1, 2)
+
+
+@pytest.mark.parametrize(("machines", "addresses"), [(252, 1), (253, 2), (600, 3), (7500, 16)])
+def test_a_large_site_has_more_addresses(environment: Environment, machines: int, addresses: int) -> None:
+    """Each machine counts 256 of an address' 64,512 ports. A gateway has at most 16 addresses. Checks of policies know
+    them by name."""
+    pool = environment.pools["cpu"].model_copy(update={"site": "weu", "max": machines})
+    larger = environment.model_copy(update={"pools": {"cpu": pool}})
+    assert counted(larger)["site weu: public address"] == (1 + addresses, 1 + addresses)
+    names = {name for name in cloud_of(larger.sites["weu"]).policy.public(place_of(larger, "weu")) if "egress" in name}
+    assert names == {"dev-weu-egress", *(f"dev-weu-egress-{number}" for number in range(1, addresses))}
 
 
 def test_without_tunnels_there_is_no_gateway(load_raw: Callable[[dict[str, Any]], Environment]) -> None:

@@ -23,8 +23,8 @@ class NatGatewaySku(BodyPart):
 class NatGatewayProperties(BodyPart):
     """Properties of a NAT gateway."""
 
-    public_ip_addresses: list[Ref] = Field(default_factory=list, max_length=1)
-    """Azure accepts 16; the lab's router uses one."""
+    public_ip_addresses: list[Ref] = Field(default_factory=list, max_length=16)
+    """At most 16 addresses, as in Azure (azure-docs ``nat-gateway-resource.md``, "Static public IP addresses")."""
     idle_timeout_in_minutes: int = Field(default=4, ge=4, le=120)
 
 

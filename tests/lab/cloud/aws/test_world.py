@@ -50,7 +50,7 @@ def test_networks_routes_and_egress(site: Site) -> None:
     home = next(one for one in world.networks if one.id == site.vpc)
     assert (home.name, home.ranges) == ("home", (IPv4Network("127.9.0.0/16"), IPv4Network("127.11.0.0/16")))
     egress = {one.name: one.egress for one in home.subnets}
-    assert egress == {site.subnet: IPv4Address(address["PublicIp"]), public: None}
+    assert egress == {site.subnet: (IPv4Address(address["PublicIp"]),), public: ()}
 
 
 def test_a_machine(site: Site) -> None:
