@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -177,18 +178,22 @@ def not_compared(source: Path) -> tuple[Problem, ...]:
 
 
 def taken_ranges(directory: Path, *, but: Path) -> dict[Range, str]:
-    """Return the supernets of the environments in ``directory`` that can be read, each with the environment's name and
-    file; the file ``but`` is left out."""
-    return {claim.supernet: f"{claim.name}, {claim.place}" for claim in _claims(directory, but=but)}
+    """Return the ranges that a new environment in ``directory`` must not have, each with its owner: the supernets of
+    the environments that can be read, and what they list as ``used``. The file ``but`` is left out."""
+    claims = _claims(directory, but=but)
+    used = {range_: f"something else of yours (`used` in {claim.path})" for claim in claims for range_ in claim.used}
+    return used | {claim.supernet: f"{claim.name}, {claim.place}" for claim in claims}
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Claim:
-    """The supernet, the domain and the gateways' addresses that an environment's file claims."""
+    """The supernet, the domain and the gateways' addresses that an environment's file claims, and the ranges that it
+    says are in use."""
 
     path: Path
     name: str
     supernet: Range
+    used: tuple[Range, ...] = ()
     domain: str = ""
     line: int | None = None
     gateways: tuple[ClaimedAddress, ...] = ()
@@ -226,11 +231,19 @@ def _claim(path: Path) -> _Claim | None:
         path=path,
         name=stack_name(path),
         supernet=supernet,
+        used=tuple(_ranges(raw.get("used"))),
         domain=str(raw.get("domain", "")),
         line=line,
         gateways=claimed_addresses(raw),
         document=document,
     )
+
+
+def _ranges(values: object) -> Iterator[Range]:
+    """Yield the ranges in a list that may hold anything."""
+    for value in values if isinstance(values, list) else ():
+        with suppress(ValidationError):
+            yield TypeAdapter[Range](Range).validate_python(value)
 
 
 def _overlap(claim: _Claim, other: _Claim, *, offer: Range | None) -> Problem:

@@ -130,6 +130,15 @@ def test_validate_refuses_user_data_over_the_clouds_limit(checkout: Checkout) ->
     assert "fewer certificates, or smaller ones" in done.stderr
 
 
+def test_validate_refuses_user_data_of_api_servers_over_the_clouds_limit(checkout: Checkout) -> None:
+    namespaces = [f"exporters-{number:053}" for number in range(1000)]
+    checkout.write(checkout.environment() | {"pod_security": {"exempt_namespaces": namespaces}})
+    done = checkout.run("validate", "--env", "dev")
+    assert done.returncode == Exit.USAGE
+    assert "pod_security.exempt_namespaces: with it, the user data of dev-api-0 has " in done.stderr
+    assert done.stderr.count("Azure takes 65,535") == 1
+
+
 def test_validate_finds_overlaps_between_all_files(checkout: Checkout) -> None:
     other = checkout.path / "stacks" / "Pulumi.other.yaml"
     other.write_text(checkout.stack_file.read_text().replace("name: dev", "name: other"))

@@ -10,7 +10,7 @@ import pytest
 from clouds.base.pool_section import Reservation
 from components.model import plan
 from longhaul.terminal.exits import Exit
-from tests.longhaul.init.asked import ACCESS, AZURE, KEY, LEAST_TYPED, Here, Person
+from tests.longhaul.init.asked import ACCESS, AZURE, KEY, LEAST, LEAST_TYPED, Here, Person
 
 COMPANY = (
     *("--env", "train", *AZURE, *ACCESS, "--size", "large"),
@@ -55,6 +55,18 @@ def test_the_command_of_the_page_makes_the_same(here: Here, root: Path) -> None:
     assert (found.sites.keys(), found.pools, found.hosts, found.supernet, found.control_plane) == (
         *(same.sites.keys(), same.pools, same.hosts, same.supernet, same.control_plane),
     )
+
+
+def test_no_range_is_taken_that_a_file_beside_it_has_or_uses(here: Here) -> None:
+    neighbour = here.stacks / "Pulumi.other.yaml"
+    neighbour.write_text(
+        "config:\n  longhaul:environment:\n    supernet: 10.0.0.0/12\n    used: [10.16.0.0/12, 10.33.4.0/24, x]\n"
+    )
+    assert here.init(*LEAST).code == Exit.OK
+    assert str(here.load().supernet) == "10.48.0.0/12"
+    done = here.init(*LEAST, "--force", "--supernet", "10.32.0.0/12")
+    assert done.code == Exit.USAGE
+    assert f"10.33.4.0/24 of something else of yours (`used` in {neighbour}): 10.48.0.0/12 is free" in done.err
 
 
 def test_pools_are_said_whole(here: Here) -> None:
