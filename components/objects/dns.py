@@ -1,13 +1,10 @@
-"""The cluster's DNS: two CoreDNS pods, on two machines.
-
-In one cluster, all DNS once ended up on one host, whose network handles some 200 queries a second. So these pods never
-share a host.
-"""
+"""The cluster's DNS: CoreDNS on two machines anywhere, and on machines of each site that always run (docs/dns.md)."""
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -20,27 +17,19 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
 
 from components.model import AddressPlan, Environment
 from components.model.network.api_address import api_address
-from components.model.versions.section import pinned
-from components.objects.object_metadata import labels, meta
+from components.model.network.cluster_dns import ANYWHERE, site_dns_addresses, site_servers, standing_nodes
+from components.objects.dns_servers import PART, SELECTOR, DnsServers, deployment_spec
+from components.objects.object_metadata import meta
 from contract.annotations import SKIP_AWAIT
-from contract.labels import HOSTNAME_LABEL, POOL_LABEL, ZONE_LABEL
 from contract.object_names import CLUSTER_DOMAIN, COREDNS, SYSTEM_NAMESPACE
-from contract.resources import GPU_RESOURCE
-from contract.taints import SYSTEM_TAINT
 
 if TYPE_CHECKING:
-    from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
-    from pulumi_kubernetes.core.v1 import AffinityArgsDict, ContainerArgsDict, PodSpecArgsDict, TolerationArgsDict
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict
 
-PART = "dns"
-SELECTOR = {"k8s-app": "kube-dns"}
-"""Label by which programs find a cluster's DNS."""
 SERVICE = "kube-dns"
-REPLICAS = 2
+"""Name of the Service of all servers. A site's own servers have another, with the site's name after it."""
 READY_S = 900
-"""Time in seconds that the deployment of DNS may take until the first nodes have booted and joined."""
-TOLERATED = (SYSTEM_TAINT, GPU_RESOURCE, "CriticalAddonsOnly")
+"""Time in seconds that a Deployment of DNS may take until the first nodes have booted and joined."""
 RULES: tuple[PolicyRuleArgsDict, ...] = (
     {"api_groups": [""], "resources": ["services", "namespaces"], "verbs": ["list", "watch"]},
     {"api_groups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
@@ -58,7 +47,7 @@ class DnsArgs:
 
 
 class Dns(ComponentResource):
-    """CoreDNS and its service."""
+    """CoreDNS and its Services."""
 
     def __init__(self, name: str, args: DnsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:Dns", name, None, opts)
@@ -75,15 +64,22 @@ class Dns(ComponentResource):
             data={"Corefile": config},
             opts=self._child,
         )
-        self._service()
-        PodDisruptionBudget(
-            f"{COREDNS}-budget",
-            metadata=meta(COREDNS, part=PART, namespace=SYSTEM_NAMESPACE),
-            # Not "at least one must stay": a single pod's machine could then never be drained.
-            spec={"max_unavailable": 1, "selector": {"match_labels": SELECTOR}},
-            opts=self._child,
-        )
-        self._deployment(config, after=[account, access, mapped])
+        standing = standing_nodes(args.environment)
+        self._warn(standing)
+        self._service(SERVICE, args.addresses.dns_service, SELECTOR)
+        nodes = sum(standing.values())
+        # If no machine runs until there is work, DNS starts with the first machine.
+        anywhere = DnsServers(replicas=1 if nodes == 1 else ANYWHERE)
+        first = self._servers(anywhere, config, after=[account, access, mapped], awaited=nodes > 0)
+        addresses = site_dns_addresses(args.addresses)
+        for site, replicas in site_servers(args.environment, standing).items():
+            if site not in addresses:
+                continue
+            servers = DnsServers(replicas=replicas, site=site)
+            self._service(f"{SERVICE}-{site}", addresses[site], servers.labels)
+            # After the first: a configuration that does not work stops there. They are not waited for, so that a site
+            # that is cut off, or gets no machines, does not keep `up` from its end.
+            self._servers(servers, config, after=[first], awaited=False)
         self.register_outputs({})
 
     def _access(self) -> ClusterRoleBinding:
@@ -97,18 +93,18 @@ class Dns(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=[role]),
         )
 
-    def _service(self) -> None:
+    def _service(self, name: str, address: IPv4Address, servers: dict[str, str]) -> None:
         Service(
-            SERVICE,
-            # The Service is ready when its pods are, and the deployment waits for them already.
+            name,
+            # The Service is ready when its pods are, and the Deployments wait for them already.
             metadata=meta(
-                SERVICE, part=PART, namespace=SYSTEM_NAMESPACE, more_labels=SELECTOR, annotations={SKIP_AWAIT: "true"}
+                name, part=PART, namespace=SYSTEM_NAMESPACE, more_labels=servers, annotations={SKIP_AWAIT: "true"}
             ),
             spec={
                 "type": "ClusterIP",
-                "cluster_ip": str(self._args.addresses.dns_service),
-                "selector": SELECTOR,
-                # A site whose link is cut still asks the pod in the site, if there is one.
+                "cluster_ip": str(address),
+                "selector": servers,
+                # A zone that is cut off still asks the pod in the zone, if there is one.
                 "traffic_distribution": "PreferSameZone",
                 "ports": [
                     {"name": "dns", "port": 53, "protocol": "UDP", "target_port": 53},
@@ -119,38 +115,49 @@ class Dns(ComponentResource):
             opts=self._child,
         )
 
-    def _deployment(self, config: str, *, after: list[pulumi.Resource]) -> None:
-        nodes = standing_nodes(self._args.environment)
-        if nodes < REPLICAS:
-            pulumi.warn(
-                f"{nodes} machines of {self._args.environment.name} always run, but DNS needs {REPLICAS}: give a pool "
-                "without GPUs `min: 2`, or list hosts",
-                resource=self,
-            )
-        Deployment(
-            COREDNS,
+    def _servers(self, servers: DnsServers, config: str, *, after: list[pulumi.Resource], awaited: bool) -> Deployment:
+        budget = PodDisruptionBudget(
+            f"{servers.name}-budget",
+            metadata=meta(servers.name, part=PART, namespace=SYSTEM_NAMESPACE),
+            # Not "at least one must stay": a single pod's machine could then never be drained.
+            spec={"max_unavailable": 1, "selector": servers.selector},
+            opts=self._child,
+        )
+        return Deployment(
+            servers.name,
             metadata=meta(
-                COREDNS,
+                servers.name,
                 part=PART,
                 namespace=SYSTEM_NAMESPACE,
-                more_labels=SELECTOR,
-                # If no machine runs until there is work, DNS starts with the first machine.
-                annotations=None if nodes else {SKIP_AWAIT: "true"},
+                more_labels=servers.labels,
+                annotations=None if awaited else {SKIP_AWAIT: "true"},
             ),
-            spec=deployment_spec(self._args.environment, config=config, replicas=REPLICAS if nodes != 1 else 1),
+            spec=deployment_spec(self._args.environment, servers, config=config),
             opts=ResourceOptions(
                 parent=self,
-                depends_on=after,
+                depends_on=[*after, budget],
                 custom_timeouts=CustomTimeouts(create=f"{READY_S}s", update=f"{READY_S}s"),
             ),
         )
+
+    def _warn(self, standing: Mapping[str, int]) -> None:
+        nodes = sum(standing.values())
+        if nodes < ANYWHERE:
+            pulumi.warn(
+                f"{nodes} machines of {self._args.environment.name} always run, but DNS needs {ANYWHERE}: give a pool "
+                "without GPUs `min: 2`, or list hosts",
+                resource=self,
+            )
 
 
 def corefile(environment: Environment, addresses: AddressPlan) -> str:
     """Return CoreDNS's configuration. CoreDNS looks up reverse names of the whole supernet among services and their
     endpoints first. Reverse names of other machines (nodes, gateways) go to the network's own DNS, like every other
     name except the API's. Of the sites' networks, only the control plane's knows the API's name, and laptops may ask
-    any pod; so this configuration contains the answer, without a file (CoreDNS 1.14, plugin/hosts)."""
+    any pod; so this configuration contains the answer, without a file (CoreDNS 1.14, plugin/hosts).
+
+    The cluster's own names are in CoreDNS's memory anyway, so its cache does not keep answers about them, which would
+    be older by that (as in kubernetes, ``cmd/kubeadm/app/phases/addons/dns/manifests.go``)."""
     return f"""\
 .:53 {{
     errors
@@ -172,116 +179,11 @@ def corefile(environment: Environment, addresses: AddressPlan) -> str:
     forward . /etc/resolv.conf {{
         max_concurrent 1000
     }}
-    cache 30
+    cache 30 {{
+        disable success {CLUSTER_DOMAIN}
+        disable denial {CLUSTER_DOMAIN}
+    }}
     loop
     loadbalance
 }}
 """
-
-
-def standing_nodes(environment: Environment) -> int:
-    """Return the number of an environment's nodes that always run and accept DNS pods, including GPU nodes."""
-    pools = (
-        pool.min
-        for pool in environment.pools.values()
-        if all(taint.key in TOLERATED or taint.effect == "PreferNoSchedule" for taint in pool.taints)
-    )
-    return sum(pools) + len(environment.hosts)
-
-
-def plain_pools(environment: Environment) -> list[str]:
-    """Return the pools whose machines have no GPUs. DNS prefers them, to leave GPU machines to pods that need GPUs."""
-    return [name for name, pool in environment.pools.items() if environment.machine_type(pool.machine_type).gpus == 0]
-
-
-def deployment_spec(environment: Environment, *, config: str, replicas: int) -> DeploymentSpecArgsDict:
-    """Return the specification of the deployment."""
-    return {
-        "replicas": replicas,
-        # There may be only two machines: the new pod of a roll-out needs the place of an old one.
-        "strategy": {"type": "RollingUpdate", "rolling_update": {"max_surge": 0, "max_unavailable": 1}},
-        "selector": {"match_labels": SELECTOR},
-        "template": {
-            "metadata": {
-                "labels": {**labels(PART), **SELECTOR},
-                # A changed configuration rolls out, and one that does not work stops half-way.
-                "annotations": {"longhaul.dev/corefile": hashlib.sha256(config.encode()).hexdigest()[:16]},
-            },
-            "spec": _pod(environment),
-        },
-    }
-
-
-def _pod(environment: Environment) -> PodSpecArgsDict:
-    return {
-        "priority_class_name": "system-cluster-critical",
-        "service_account_name": COREDNS,
-        # Queries for names outside the cluster go to the machine's own DNS.
-        "dns_policy": "Default",
-        "tolerations": [_tolerate(key) for key in TOLERATED],
-        "affinity": _affinity(environment),
-        "topology_spread_constraints": [
-            {
-                "topology_key": ZONE_LABEL,
-                "max_skew": 1,
-                "when_unsatisfiable": "ScheduleAnyway",
-                "label_selector": {"match_labels": SELECTOR},
-            }
-        ],
-        "containers": [_container()],
-        "volumes": [{"name": "config", "config_map": {"name": COREDNS}}],
-    }
-
-
-def _tolerate(key: str) -> TolerationArgsDict:
-    return {"key": key, "operator": "Exists"}
-
-
-def _affinity(environment: Environment) -> AffinityArgsDict:
-    affinity: AffinityArgsDict = {
-        "pod_anti_affinity": {
-            "required_during_scheduling_ignored_during_execution": [
-                {"topology_key": HOSTNAME_LABEL, "label_selector": {"match_labels": SELECTOR}}
-            ]
-        }
-    }
-    pools = plain_pools(environment)
-    if pools:
-        # GPU machines are tolerated, for a cluster that has no others, but are the last choice.
-        affinity["node_affinity"] = {
-            "preferred_during_scheduling_ignored_during_execution": [
-                {
-                    "weight": 100,
-                    "preference": {"match_expressions": [{"key": POOL_LABEL, "operator": "In", "values": pools}]},
-                }
-            ]
-        }
-    return affinity
-
-
-def _container() -> ContainerArgsDict:
-    return {
-        "name": COREDNS,
-        "image": f"registry.k8s.io/coredns/coredns:v{pinned('coredns')}",
-        "args": ["-conf", "/etc/coredns/Corefile"],
-        "ports": [
-            {"name": "dns", "container_port": 53, "protocol": "UDP"},
-            {"name": "dns-tcp", "container_port": 53, "protocol": "TCP"},
-            {"name": "metrics", "container_port": 9153, "protocol": "TCP"},
-        ],
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
-        "liveness_probe": {
-            "http_get": {"path": "/health", "port": 8080},
-            "initial_delay_seconds": 60,
-            "timeout_seconds": 5,
-            "failure_threshold": 5,
-        },
-        "readiness_probe": {"http_get": {"path": "/ready", "port": 8181}, "period_seconds": 2, "failure_threshold": 3},
-        "security_context": {
-            "allow_privilege_escalation": False,
-            "read_only_root_filesystem": True,
-            # The official image's program has this file capability, and does not start where it may not have it.
-            "capabilities": {"add": ["NET_BIND_SERVICE"], "drop": ["ALL"]},
-        },
-        "volume_mounts": [{"name": "config", "mount_path": "/etc/coredns", "read_only": True}],
-    }

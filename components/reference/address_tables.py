@@ -17,6 +17,7 @@ from components.model.network.address_plan import (
     plan,
     site_plan,
 )
+from components.model.network.cluster_dns import site_dns_addresses
 
 
 def environment_table(environment: Environment) -> str:
@@ -29,6 +30,10 @@ def environment_table(environment: Environment) -> str:
         ("laptops", _code(addresses.laptops), _count(addresses.laptops)),
         ("address of the `kubernetes` service", f"`{addresses.kubernetes_service}`", ""),
         ("address of the DNS service", f"`{addresses.dns_service}`", ""),
+        *(
+            (f"address of the DNS servers of `{name}`", f"`{address}`", "")
+            for name, address in site_dns_addresses(addresses).items()
+        ),
     ]
     return _table(("Part", f"Of {addresses.supernet}", "Addresses"), rows)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from clouds.base.tunnels import TunnelView
 from components.model import plan
+from components.model.network.cluster_dns import deployment_name, site_servers, standing_nodes
 from components.model.network.links import LinkKind, PlannedLink, links, tunnels
 from components.model.nodes.host_nodes import HOSTS, host_nodes
 from contract.object_names import COREDNS
@@ -206,7 +207,7 @@ def _strayed(view: NodeView, observed: Observed) -> str:
 
 
 def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonStatus, ...]:
-    """Judge every add-on, and DNS even when it is missing."""
+    """Judge every add-on, and DNS, anywhere and of each site, even when it is missing."""
     if observed.cluster.error:
         reason, message = StatusReason.NOT_OBSERVED, observed.cluster.error
         return (AddonStatus(name=COREDNS, verdict=StatusVerdict.UNKNOWN, reason=reason, message=message),)
@@ -214,10 +215,13 @@ def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonSta
     nodes = any(view.ready for view in observed.cluster.nodes) or any(least) or bool(environment.hosts)
     held_back = sum(bool(view.gpus) for view in observed.cluster.nodes)
     addons = tuple(_addon(view, nodes=nodes, held_back=held_back) for view in observed.cluster.addons)
-    if any(addon.name == COREDNS for addon in addons):
-        return addons
+    declared = (None, *site_servers(environment, standing_nodes(environment)))
+    missing = [name for name in map(deployment_name, declared) if name not in {addon.name for addon in addons}]
     reason, message = StatusReason.NOT_DEPLOYED, "the cluster has none: `longhaul up --only objects` makes it"
-    return (*addons, AddonStatus(name=COREDNS, verdict=StatusVerdict.MISSING, reason=reason, message=message))
+    return (
+        *addons,
+        *(AddonStatus(name=name, verdict=StatusVerdict.MISSING, reason=reason, message=message) for name in missing),
+    )
 
 
 def _addon(view: AddonView, *, nodes: bool, held_back: int) -> AddonStatus:

@@ -16,7 +16,7 @@ from tests.support.guarded import guarded_arguments
 from tests.support.hosts import STACKS
 from tests.support.queue_managers import QueueManagers
 
-ALONE = "from components.objects import dns\ndns.standing_nodes = lambda environment: 0\n"
+ALONE = "from components.objects import dns\ndns.standing_nodes = lambda environment: {}\n"
 """Patch for the program: no machine will join, so it must not wait for DNS."""
 TOOLS = ["pulumi", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "coredns"]
 

@@ -8,9 +8,10 @@ import pytest
 
 from clouds.base.pool_section import Pool
 from components.model import Environment, load, plan
+from components.model.network import cluster_dns
 from components.model.nodes.host_nodes import host_node_name
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
-from components.objects import dns, pod_priorities, training_tolerations
+from components.objects import dns, dns_servers, pod_priorities, training_tolerations
 from contract.annotations import FIELD_MANAGER, SKIP_AWAIT
 from contract.users import BOOTSTRAPPERS, JOIN_USER
 from tests.support.declared import Program, every, plain
@@ -91,7 +92,7 @@ def test_dns_stands_on_two_hosts_and_zones(program: Program, production: Environ
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
     (apart,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert apart["topologyKey"] == "kubernetes.io/hostname"
-    assert apart["labelSelector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+    assert is_selected(apart["labelSelector"], spec)
     (spread,) = pod["topologySpreadConstraints"]
     assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == ("topology.kubernetes.io/zone", "ScheduleAnyway")
     assert {one["key"] for one in pod["tolerations"]} == {"longhaul.dev/system", "nvidia.com/gpu", "CriticalAddonsOnly"}
@@ -102,13 +103,48 @@ def test_dns_stands_on_two_hosts_and_zones(program: Program, production: Environ
     assert service["spec"]["clusterIP"] == str(plan(production).dns_service)
     assert service["spec"]["selector"] == spec["selector"]["matchLabels"]
     budget = kinds(program, "PodDisruptionBudget")["coredns"]["spec"]
-    assert budget == {"maxUnavailable": 1, "selector": spec["selector"]}
+    assert budget == {"maxUnavailable": 1, "selector": apart["labelSelector"]}
+
+
+def is_selected(selector: dict[str, Any], deployment: dict[str, Any]) -> bool:
+    """Return whether a selector of labels, and of a label that is absent, takes a Deployment's pods."""
+    there = deployment["template"]["metadata"]["labels"]
+    absent = {one["key"] for one in selector.get("matchExpressions", ()) if one["operator"] == "DoesNotExist"}
+    return selector["matchLabels"].items() <= there.items() and absent.isdisjoint(there)
+
+
+def test_each_site_with_machines_has_its_own_dns_servers(program: Program, production: Environment) -> None:
+    deployments, services = kinds(program, "Deployment"), kinds(program, "Service")
+    names = {f"coredns-{site}" for site in ("use1", "colo")}
+    assert {name for name in deployments if name.startswith("coredns-")} == names
+    addresses = cluster_dns.site_dns_addresses(plan(production))
+    for site in ("use1", "colo"):
+        spec = deployments[f"coredns-{site}"]["spec"]
+        assert spec["replicas"] == cluster_dns.site_servers(production, cluster_dns.standing_nodes(production))[site]
+        pod = spec["template"]["spec"]
+        assert pod["nodeSelector"] == {"longhaul.dev/site": site}
+        service = services[f"kube-dns-{site}"]["spec"]
+        assert service["clusterIP"] == str(addresses[site])
+        assert service["selector"] == spec["selector"]["matchLabels"]
+        assert spec["template"]["metadata"]["labels"].items() >= services["kube-dns"]["spec"]["selector"].items()
+        # The pods of other Deployments may be on the same machines, also those of releases before, whose terms are
+        # about every server: the Deployment that runs anywhere is changed, and waited for, first.
+        (apart,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        selected = {name for name, one in deployments.items() if is_selected(apart["labelSelector"], one["spec"])}
+        assert selected == {f"coredns-{site}"}
+    (made,) = [one for one in program.clouds() if one.name == "coredns-use1" and one.type.endswith(":Deployment")]
+    assert "coredns" in made.after
+    # A pod of two budgets could not be evicted.
+    budgets = [budget["spec"]["selector"] for budget in kinds(program, "PodDisruptionBudget").values()]
+    for name, one in deployments.items():
+        assert sum(is_selected(budget, one["spec"]) for budget in budgets) == name.startswith("coredns")
 
 
 def test_a_changed_corefile_rolls_out() -> None:
     environment = load(STACKS / "Pulumi.lab.yaml")
+    servers = dns_servers.DnsServers(replicas=2)
     first, second = (
-        dns.deployment_spec(environment, config=config, replicas=2)["template"] for config in ("one", "two")
+        dns_servers.deployment_spec(environment, servers, config=config)["template"] for config in ("one", "two")
     )
     assert first != second
 
@@ -133,7 +169,7 @@ def test_dns_is_waited_for_where_machines_always_run(
 ) -> None:
     environment = production.model_copy(update={"pools": pools, "hosts": production.hosts if hosts else ()})
     expected = 1 + len(production.hosts) if standing is None else standing
-    assert dns.standing_nodes(environment) == expected
+    assert sum(cluster_dns.standing_nodes(environment).values()) == expected
     deployment = kinds(declare_objects(environment), "Deployment")["coredns"]
     assert deployment["spec"]["replicas"] == (1 if expected == 1 else 2)
     assert (SKIP_AWAIT in deployment["metadata"]["annotations"]) is (expected == 0)

@@ -106,7 +106,8 @@ def test_an_unready_node_says_why_and_counts_for_its_pool(environment: Environme
 )
 def test_dns_has_to_be_there(environment: Environment, addons: tuple[AddonView, ...], verdict: StatusVerdict) -> None:
     found = judge_addons(environment, replace(SEEN, cluster=replace(CLUSTER, addons=addons)))
-    assert verdicts(found) == {"coredns": verdict}
+    missing = {f"coredns-{site}": StatusVerdict.MISSING for site in ("use1", "rack")}
+    assert verdicts(found) == {"coredns": verdict, **missing}, "and each site's own"
 
 
 def test_without_nodes_dns_has_nowhere_to_run(environment: Environment) -> None:
