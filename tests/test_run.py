@@ -31,7 +31,11 @@ def test_the_end_of_a_run_names_each_failed_test() -> None:
 
 def test_a_reason_of_many_failures_hides_no_other() -> None:
     many = [f"ERROR tests/test_c.py::test_{number} - AssertionError: no lab" for number in range(9)]
-    others = ["FAILED tests/test_a.py::test_a - KeyError: 'a'", "FAILED tests/test_b.py::test_b", "FAILED tests/test_d.py"]
+    others = [
+        "FAILED tests/test_a.py::test_a - KeyError: 'a'",
+        "FAILED tests/test_b.py::test_b",
+        "FAILED tests/test_d.py",
+    ]
     lines = summarized([others[0], *many, *others[1:]])
     assert lines == [others[0], *many[:2], *others[1:], "7 more - AssertionError: no lab"]
 
