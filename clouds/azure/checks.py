@@ -10,6 +10,7 @@ from clouds.azure.existing_section import CONTROL_PLANE_SUBNETS, VPN_SUBNET, nam
 from clouds.azure.pool_checks import pool_faults
 from clouds.azure.service_tags import regions
 from clouds.azure.site import AzureSite
+from clouds.azure.zones import WITHOUT_ZONES
 from clouds.base.checks import SiteChecks
 from clouds.base.faults import Fault, Location
 from clouds.base.phrases import suggestion
@@ -38,16 +39,17 @@ class AzureSiteChecks(SiteChecks[AzureSite]):
     def faults(self, place: Place[AzureSite], earlier: Sequence[Place[AzureSite]]) -> Iterator[Fault]:
         """Yield the faults of a site, of the existing parts that the site names, and of the site's pools.
 
-        Faults of the site are a control plane's region without a known service tag, a block too small for the gateway
-        subnet of a new VPN gateway, and ``encrypted`` with an existing network. Faults of existing parts are ids of
-        another subscription, subnets or a VPN gateway without the network's id, a gateway's address that is not public,
-        one subnet for two parts, and subnets that only the control plane's site can have. Faults of the DNS zone are a
-        zone that is not in the control plane's site, a zone with another name than the environment's domain, and
-        ``dns_zone_linked`` without a zone.
+        Faults of the site are a control plane's region without a known service tag, a control plane without zones, a
+        block too small for the gateway subnet of a new VPN gateway, and ``encrypted`` with an existing network. Faults
+        of existing parts are ids of another subscription, subnets or a VPN gateway without the network's id, a
+        gateway's address that is not public, one subnet for two parts, and subnets that only the control plane's site
+        can have. Faults of the DNS zone are a zone that is not in the control plane's site, a zone with another name
+        than the environment's domain, and ``dns_zone_linked`` without a zone.
         """
         name, site = place.name, place.site
         yield from _cloud(place)
         yield from _region(place)
+        yield from _control_plane_zones(place)
         yield from _gateway_subnet(place)
         there, at = site.existing, ("sites", name, "existing")
         gateway = there.vpn_gateway
@@ -108,6 +110,21 @@ def _region(place: Place[AzureSite]) -> Iterator[Fault]:
         wrong = f"{region!r} is not a region with a known service tag: Azure would refuse the control plane's rules"
         write = f"{suggestion(regions(), region)}; a newer region first needs its tag in clouds/azure/service_tags.py"
         yield Fault(at=("sites", place.name, "region"), wrong=wrong, write=write, basis=(("control_plane", "site"),))
+
+
+def _control_plane_zones(place: Place[AzureSite]) -> Iterator[Fault]:
+    """Yield a fault if the control plane's machines would be in no zone. Without zones, Azure may place the members of
+    an etcd cluster in one rack, which fails as a whole (learn.microsoft.com/azure/virtual-machines/availability)."""
+    site = place.site
+    if place.is_control and not site.zones:
+        has_none = site.region in WITHOUT_ZONES
+        yield Fault(
+            at=("sites", place.name, "zones"),
+            wrong=f"the control plane's machines are spread over zones, and {site.region if has_none else place.name} "
+            "has none",
+            write="another region for the control plane: this one may have sites of pools" if has_none else "its zones",
+            basis=(("control_plane", "site"), ("sites", place.name, "region")),
+        )
 
 
 def _subnets(place: Place[AzureSite], named: dict[str, str], at: Location) -> Iterator[Fault]:

@@ -61,11 +61,10 @@ class AzurePoolGroups(PoolGroups[AzureSite]):
 
     def zone_labels(self, place: Place[AzureSite], pool: str) -> tuple[str, ...]:
         """Return the region with the number of each zone of the pool. If InfiniBand connects the machines, they are in
-        one placement group and in no zone. Their label is the region alone."""
+        one placement group and in no zone. Their label is the region alone, as in a site without zones."""
         declared = place.pools[pool]
-        if has_infiniband(declared.machine_type):
-            return (place.site.region,)
-        return tuple(f"{place.site.region}-{number}" for number in zones_of(place, declared))
+        zones = () if has_infiniband(declared.machine_type) else zones_of(place, declared)
+        return tuple(f"{place.site.region}-{number}" for number in zones) or (place.site.region,)
 
     def driver_labels(self, zone: str) -> dict[str, str]:
         """Return the zone label of the CSI driver of disks. Its value is ``zone`` for a machine in a zone, and empty

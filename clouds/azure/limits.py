@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clouds.azure import service_tags
 from clouds.azure.site import AzureSite
-from clouds.azure.zones import ZONES
+from clouds.azure.zones import DAY, WITHOUT_ZONES, ZONES
 from clouds.base.faults import Caution
 from clouds.base.limits import Room, SiteLimits
 from clouds.base.phrases import word_list
@@ -50,7 +50,17 @@ class AzureSiteLimits(SiteLimits[AzureSite]):
         caution, because it is refused (clouds/azure/checks.py). There are no cautions about machine types, because
         Azure publishes no list of types by region without an account."""
         unknown = [zone for zone in place.site.zones if zone not in ZONES]
-        if unknown:
+        if place.site.zones and place.site.region in WITHOUT_ZONES:
+            write = "another region for the control plane" if place.is_control else "`zones: []`"
+            yield Caution(
+                reason=FileReason.UNKNOWN_ZONES,
+                site=place.name,
+                at=("sites", place.name, "zones"),
+                wrong=f"{place.site.region} has no zones in Azure's list of {DAY}; {word_list(place.site.zones)} "
+                f"{'is' if len(place.site.zones) == 1 else 'are'} named",
+                write=f"{write}; or keep yours, if Azure has opened zones there since",
+            )
+        elif unknown:
             yield Caution(
                 reason=FileReason.UNKNOWN_ZONES,
                 site=place.name,

@@ -53,14 +53,14 @@ def _judged(share: CloudShare[AzureSite], demand: MachineDemand, sku: dict[str, 
         what = f"{demand.machine_type} is not for this subscription in {site.region} ({barred})"
         return problem(what, key, do="ask Azure's support for it, or take another type or region")
     # A placement group is in one place, which Azure chooses (components/azure/pools.py).
-    zonal = not (demand.pooled and has_infiniband(demand.machine_type))
-    zones = _zones(sku, site.region)
     chosen = demand.zones or site.zones
+    zonal = bool(chosen) and not (demand.pooled and has_infiniband(demand.machine_type))
+    zones = _zones(sku, site.region)
     missing = [zone for zone in chosen if zone not in zones] if zonal else []
     if missing:
         what = f"{demand.machine_type} is not available in zone {', '.join(missing)} of {site.region}"
-        have = ", ".join(sorted(zones)) or "none"
-        return problem(what, key, share.at("sites", demand.site, "zones"), do=f"another type, or these zones: {have}")
+        do = f"these zones: {', '.join(sorted(zones))}" if zones else "a site of pools without zones (`zones: []`)"
+        return problem(what, key, share.at("sites", demand.site, "zones"), do=f"another type, or {do}")
     if _capability_value(sku, ENCRYPTION) == "False":
         what = f"{demand.machine_type} has no encryption at host in {site.region}, and machines are not made without it"
         return problem(what, key, do="another type")

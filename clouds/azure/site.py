@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from clouds.azure.existing_section import AzureExisting
-from clouds.azure.zones import ZONES
+from clouds.azure.zones import default_zones
 from clouds.base.replaces import Replaces
 from clouds.base.section import Uuid
 from clouds.base.site import ZONES as MOST_ZONES
@@ -30,10 +30,12 @@ class AzureSite(SiteBase):
     tenant: Annotated[Uuid, Replaces.STATE]
     """Id of the Entra tenant that the subscription trusts."""
     zones: Annotated[tuple[Annotated[str, Field(pattern=r"^[1-9]$", examples=["1"])], ...], Replaces.STATE] = Field(
-        default=ZONES, min_length=1, max_length=MOST_ZONES
+        default_factory=default_zones, min_length=0, max_length=MOST_ZONES
     )
     """Availability zones over which machines are spread, in this order. With a single zone, addresses are in that zone;
-    otherwise they are in all zones of the region. Addresses keep the zones in which they were made."""
+    otherwise they are in all zones of the region. Addresses keep the zones in which they were made. Left out, they are
+    `1`, `2` and `3`, or none in a region that has none by Azure's list, such as `westus`. A site of pools may have none
+    (`[]`); the control plane's site may not, since all its machines could then fail together."""
     image: Annotated[str, Replaces.SITE] = Field(
         pattern=r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/galleries/[^/]+/images/[^/]+/versions/\d+\.\d+\.\d+$",
         examples=[

@@ -26,7 +26,7 @@ def public_address(
         resource_group_name=group,
         location=site.region,
         public_ip_allocation_method="Static",
-        zones=address_zones(site.zones),
+        zones=address_zones(site.region, site.zones),
         sku=network.PublicIPAddressSkuArgs(name="Standard"),
         tags={**site_tags(environment, machine.site), MACHINE: str(machine.role)},
         opts=ResourceOptions.merge(opts, ResourceOptions(ignore_changes=["zones"])),

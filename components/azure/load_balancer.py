@@ -67,7 +67,7 @@ class ApiLoadBalancer(ComponentResource):
                     private_ip_address=frontend,
                     private_ip_allocation_method="Static",
                     # Without zones, the address would depend on one zone that Azure chooses.
-                    zones=address_zones(site.zones),
+                    zones=address_zones(site.region, site.zones),
                     subnet=network.SubnetArgs(id=args.subnet_id),
                 )
             ],

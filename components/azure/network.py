@@ -125,7 +125,7 @@ class SiteNetwork(ComponentResource):
                 resource_group_name=self.resource_group,
                 location=self._site.region,
                 public_ip_allocation_method="Static",
-                zones=address_zones(self._site.zones),
+                zones=address_zones(self._site.region, self._site.zones),
                 sku=network.PublicIPAddressSkuArgs(name="Standard"),
                 tags=self._tags,
                 opts=ResourceOptions.merge(self._child, ResourceOptions(ignore_changes=["zones"])),

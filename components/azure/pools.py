@@ -72,14 +72,15 @@ class AzurePool(ComponentResource):
 
     def _scale_set(self, group: PoolGroup) -> compute.VirtualMachineScaleSet:
         one_group = has_infiniband(self._pool.machine_type)
+        # A placement group is in one place; Azure chooses which.
+        zones = [] if one_group else list(zones_of(self._place, self._pool))
         return compute.VirtualMachineScaleSet(
             f"{group.resource}-set",
             vm_scale_set_name=group.name,
             resource_group_name=self._args.resource_group,
             location=self._site.region,
-            # A placement group is in one place; Azure chooses which.
-            zones=None if one_group else list(zones_of(self._place, self._pool)),
-            zone_balance=None if one_group else False,
+            zones=zones or None,
+            zone_balance=False if zones else None,
             orchestration_mode="Uniform",
             single_placement_group=one_group,
             platform_fault_domain_count=1,

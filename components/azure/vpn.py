@@ -107,7 +107,7 @@ class AzureVpnGateway(ComponentResource):
             location=self._args.region,
             public_ip_allocation_method="Static",
             sku=network.PublicIPAddressSkuArgs(name="Standard", tier="Regional"),
-            zones=address_zones(self._args.zones),
+            zones=address_zones(self._args.region, self._args.zones),
             tags=self._args.tags,
             opts=ResourceOptions.merge(self._child, ResourceOptions(ignore_changes=["zones"])),
         )

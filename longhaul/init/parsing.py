@@ -181,15 +181,23 @@ def cloud_site(text: str, *, cloud: Literal["azure", "aws"]) -> CloudSite:
     """Parse ``REGION [ZONES] [IMAGE]``, with zones such as ``a,b,c``."""
     where, *rest = text.split() or [""]
     zones = aws_zones if cloud == "aws" else azure_zones
-    named = rest.pop(0) if rest and "/" not in rest[0] and "-" not in rest[0] else DEFAULT_ZONES[cloud]
+    named = rest.pop(0) if rest and "/" not in rest[0] and "-" not in rest[0] else ""
     if len(rest) > 1:
         raise ValueError(f"{text!r} is not a region, its zones with commas between them, and an image")
     return CloudSite(
         cloud=cloud,
         region=region(where, cloud=cloud),
-        zones=zones(named),
+        zones=zones(named) if named else _region_zones(cloud, where),
         image=image(rest[0], cloud=cloud) if rest else None,
     )
+
+
+def _region_zones(cloud: str, where: str) -> tuple[str, ...]:
+    """Return the zones that a site in a region has by default."""
+    from clouds.registry import clouds
+
+    field = clouds()[cloud].site_type.model_fields["zones"]
+    return tuple(field.get_default(call_default_factory=True, validated_data={"region": where}))
 
 
 def onprem_site(text: str) -> Rack:

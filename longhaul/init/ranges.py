@@ -76,7 +76,7 @@ def _spread(site: CloudSite, pools: Sequence[PoolAnswer]) -> int:
     """Return the number of machines that, spread over all zones, would fill each zone as much as the fullest zone.
     Pools with zones of their own fill only these zones."""
     fixed = {zone: sum(-(-pool.max // len(pool.zones)) for pool in pools if zone in pool.zones) for zone in site.zones}
-    return max(sum(pool.max for pool in pools), len(site.zones) * max(fixed.values()))
+    return max(sum(pool.max for pool in pools), len(site.zones) * max(fixed.values(), default=0))
 
 
 def pool_room(site: CloudSite, prefix: int) -> int:

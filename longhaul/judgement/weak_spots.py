@@ -64,8 +64,8 @@ def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
                 place_of(environment, name), {other: environment.sites[other] for other in others}
             )
             yield from ((name, risk) for risk in risks)
-        if len(site.zones) == 1:
-            yield name, _one_zone(name, site.zones[0])
+        if site.region and len(site.zones) < 2:
+            yield name, _one_zone(name, *site.zones)
     control = environment.control_plane
     if control.etcd.members == 1:
         yield control.site, _one_member()
@@ -101,10 +101,10 @@ def _no_device_plugin(pool: str) -> Risk:
     )
 
 
-def _one_zone(site: str, zone: str) -> Risk:
+def _one_zone(site: str, zone: str = "") -> Risk:
     return Risk(
         reason=FileReason.ONE_ZONE,
-        what=f"All machines of {site} are in one zone, {zone}.",
+        what=f"All machines of {site} are in one zone, {zone}." if zone else f"The machines of {site} are in no zone.",
         where=f"sites.{site}.zones",
         why="When the cloud loses the zone, the site is down until it is back; a control plane loses its quorum.",
         do="Give a new site three zones where the region has them.",

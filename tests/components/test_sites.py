@@ -8,6 +8,8 @@ from ipaddress import IPv4Network
 from itertools import combinations
 from pathlib import Path
 
+import pytest
+
 from clouds.aws.ranges import node_capacity
 from clouds.aws.site import AwsSite
 from clouds.onprem.site import OnpremSite
@@ -160,6 +162,23 @@ def test_an_azure_pool_has_an_address_for_each_pod_in_the_node_s_own_subnet(prog
     assert {address["subnet"]["id"] for address in addresses} == {"subnet"}
     assert profile["securityProfile"] == {"encryptionAtHost": True, "securityType": "Standard"}
     assert scale_set.inputs["overprovision"] is False
+
+
+@pytest.mark.parametrize(("zones", "declared"), [(("1", "2"), ["1", "2"]), ((), None)])
+def test_a_site_s_pools_are_in_its_zones(
+    production: Environment, zones: tuple[str, ...], declared: list[str] | None
+) -> None:
+    pool = production.pools["h100-azure"].model_copy(update={"machine_type": "Standard_D8s_v5"})
+    site = production.sites["weu"].model_copy(update={"zones": zones})
+    changed = production.model_copy(update={"pools": {"cpu": pool}, "sites": {**production.sites, "weu": site}})
+
+    def build() -> Outputs:
+        make.azure_pool(changed, "cpu")
+        return {}
+
+    [scale_set] = declare(build).of("azure-native:compute:VirtualMachineScaleSet")
+    assert scale_set.inputs.get("zones") == declared
+    assert scale_set.inputs.get("zoneBalance") is (False if declared else None)
 
 
 def test_an_azure_pool_beyond_one_scale_set_takes_several(production: Environment) -> None:

@@ -12,6 +12,7 @@ from lab.cloud.azure.locks import free
 from lab.cloud.azure.resource_types import spec_of
 from lab.cloud.azure.schema import scale_set, vault, virtual_network
 from lab.cloud.azure.schema.base import Put, SubscriptionSettings, TypeSpec, parse_body
+from lab.cloud.azure.schema.zones import check_location
 from lab.cloud.store import DocumentStore, ResourceDocument
 
 
@@ -42,6 +43,7 @@ class Puts:
             old=old,
         )
         with self._store.transaction():
+            check_location(put, spec.type)
             spec.check(put)
             free(self._store, resource_id.text, spec.type, put.body)
             check_unchanged(put, spec.type)

@@ -47,6 +47,8 @@ def site_facts(environment: Environment, addresses: AddressPlan, name: str, *, t
 def _where(site: Site) -> str:
     if not site.region:
         return cloud_of(site).title
+    if not site.zones:
+        return f"{site.region} · no zones"
     zones = "zone" if len(site.zones) == 1 else "zones"
     return f"{site.region} · {zones} {', '.join(site.zones)}"
 

@@ -225,6 +225,23 @@ def test_a_zonal_gateway_needs_zonal_addresses(live: Live) -> None:
     assert code(live.arm("PUT", links.GATEWAY, body)) == "VmssVpnGatewayPublicIpsMustHaveZonesConfigured"
 
 
+def test_a_region_without_zones_has_gateways_and_no_zones(live: Live) -> None:
+    """An AZ size takes an address without zones there (azure-docs ``gateway-sku-consolidation.md``, "FAQ")."""
+    estate.build(live, with_machine=False)
+    refused = live.arm("PUT", links.ADDRESSES[0], links.address(location="westus"))
+    assert code(refused) == "LocationNotSupportAvailabilityZones"
+    plain = links.address(location="westus")
+    del plain["zones"]
+    live.put(links.ADDRESSES[0], plain)
+    network = links.GATEWAY_SUBNET.rpartition("/subnets/")[0]
+    live.arm("DELETE", links.GATEWAY_SUBNET)
+    west = f"{network}-west"
+    live.put(west, {**estate.network(), "location": "westus"})
+    live.put(f"{west}/subnets/GatewaySubnet", estate.subnet("127.8.255.0/27"))
+    body = links.gateway(links.ADDRESSES[0], subnet=f"{west}/subnets/GatewaySubnet", activeActive=False)
+    assert live.arm("PUT", links.GATEWAY, {**body, "location": "westus"}).status_code == 201
+
+
 def test_a_gateway_needs_a_subnet_that_is_not_too_small(live: Live) -> None:
     estate.build(live, with_machine=False)
     live.put(links.GATEWAY_SUBNET, estate.subnet("127.8.255.0/28"))

@@ -40,7 +40,7 @@ def no_clients(service: str, region: str) -> Any:
 @pytest.fixture(name="cut_off")
 def _cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut off: no cloud can be asked."""
-    monkeypatch.setattr(azure, "shared", lambda _: Nobody())
+    monkeypatch.setattr(azure, "shared", Nobody)
     monkeypatch.setattr(aws, "_signed_in", no_clients)
     monkeypatch.setattr(this_machine, "local_machine", alone)
     for name in ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_ACCESS_TOKEN"):

@@ -35,6 +35,10 @@ def one_zone(raw: dict[str, Any]) -> None:
     raw["sites"]["weu"]["zones"] = ["1"]
 
 
+def no_zone(raw: dict[str, Any]) -> None:
+    raw["sites"]["far"] = {**make.AZURE, "region": "westus"}
+
+
 def connection(op: str = "create", name: str = "lab-links-weu-use1-0-0-connection") -> Step:
     return step(op, CONNECTION, name, {}, {}, within=LINK)
 
@@ -88,7 +92,8 @@ def test_racks_alone_may_be_at_the_end_of_two_active_instances() -> None:
 
 
 def test_the_file_of_before_shows_what_is_new() -> None:
-    assert reasons_of(judged(base=lab(), environment=lab(one_zone)).reasons) == {FileReason.ONE_ZONE}
+    for change in (one_zone, no_zone):
+        assert FileReason.ONE_ZONE in reasons_of(judged(base=lab(), environment=lab(change)).reasons)
     plan = judged(connection(), base=lab(one_zone), environment=lab(one_zone))
     assert (plan.reasons, reasons_of(plan.risks)) == ((), OF_THE_LAB | {FileReason.ONE_ZONE})
     assert judged(connection(), base=lab(), environment=lab(named)).verdict is Severity.PROBLEM

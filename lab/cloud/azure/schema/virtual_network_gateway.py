@@ -12,9 +12,10 @@ from typing import Any, Literal, get_args
 from pydantic import Field
 
 from clouds.azure.names import GATEWAY_SUBNET
+from clouds.azure.zones import WITHOUT_ZONES
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema import public_ip_address
-from lab.cloud.azure.schema.base import BodyPart, Located, Put, Ref, TypeSpec
+from lab.cloud.azure.schema.base import BodyPart, Located, Put, Ref, TypeSpec, normal_location
 from lab.cloud.azure.schema.local_network_gateway import CONNECTION_TYPE
 from lab.cloud.azure.schema.subnet import TYPE as SUBNET_TYPE
 from lab.cloud.store import DocumentStore, ResourceDocument
@@ -124,7 +125,8 @@ def _alone(put: Put, subnet_key: str) -> None:
 
 def _addresses(put: Put, ids: list[str]) -> None:
     """Refuse addresses that are shared or in use, or whose zones do not fit: with an AZ SKU all addresses have the same
-    zones, with other SKUs no address has zones."""
+    zones, which are none in a region without zones (azure-docs ``gateway-sku-consolidation.md``, "FAQ"); with other
+    SKUs no address has zones."""
     documents = [put.find(address_id, type=public_ip_address.TYPE) for address_id in ids]
     if len({address.key for address in documents}) != len(documents):
         raise invalid(f"{put.id.name}: its IP configurations share a public address.", target="ipConfigurations")
@@ -132,7 +134,7 @@ def _addresses(put: Put, ids: list[str]) -> None:
     for address in documents:
         put.same_region(address)
         public_ip_address.check_free(put, address)
-        if zonal and not address.body.get("zones"):
+        if zonal and not address.body.get("zones") and normal_location(put.body["location"]) not in WITHOUT_ZONES:
             raise ArmError(
                 400,
                 "VmssVpnGatewayPublicIpsMustHaveZonesConfigured",

@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clouds.azure.zones import WITHOUT_ZONES
 from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.schema.base import Put, normal_location
 
 ALL_ZONES = ("1", "2", "3")
-"""Zones of every region of the lab."""
+"""Zones of every region of the lab that has zones."""
 ZONES_STAY = "ResourceAvailabilityZonesCannotBeModified"
 """Code of the refusal (Azure/AzOps issue 701)."""
+
+
+def check_location(put: Put, type: str) -> None:
+    """Refuse zones in a region that has none, in the words of pivotal/paving issue 79 and of
+    kubernetes-sigs/cluster-api-provider-azure issue 294."""
+    location = normal_location(str(put.body.get("location", "")))
+    if not put.body.get("zones") or location not in WITHOUT_ZONES:
+        return
+    if type.startswith("Microsoft.Network/"):
+        raise ArmError(
+            400,
+            "LocationNotSupportAvailabilityZones",
+            f"The resource '{type}/{put.id.name}' does not support availability zones at location '{location}'.",
+        )
+    raise ArmError(
+        400,
+        "ResourceTypeNotSupportAvailabilityZones",
+        f"The resource type '{type.rpartition('/')[2]}' does not support availability zones at location '{location}' "
+        "and this api-version.",
+    )
 
 
 def completed(zones: Sequence[str], *, of: str) -> list[str]:
