@@ -81,11 +81,7 @@ def node(name: str, *, pool: str, site: str, ready: bool = True) -> NodeView:
 
 CLUSTER = ClusterView(
     nodes=(node("i-1", pool="cpu", site="use1"), node("lab-node-0", pool="hosts", site="rack")),
-    addons=(
-        AddonView(name="coredns", ready=2, wanted=2),
-        AddonView(name="coredns-use1", ready=1, wanted=1),
-        AddonView(name="coredns-rack", ready=1, wanted=1),
-    ),
+    addons=tuple(AddonView(name=f"coredns{site}", ready=2, wanted=2) for site in ("", "-use1", "-rack")),
 )
 
 
