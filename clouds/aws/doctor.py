@@ -14,6 +14,7 @@ from clouds.aws.permissions import permissions
 from clouds.aws.quotas import quotas
 from clouds.aws.reader import AwsReader, endpoints, reader_errors, tagged, vpc_blocks
 from clouds.aws.site import AwsSite
+from clouds.aws.volume_keys import volume_keys
 from clouds.base.doctor import CloudDoctor, CloudShare, DoctorQuestion, bake, compared, unbaked
 from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.local_machine import clock
@@ -54,6 +55,8 @@ class AwsCloudDoctor(CloudDoctor[AwsSite]):
             where = share.sites(name)
             yield DoctorQuestion(name="machine-types", where=where, run=partial(offers, share, reader, name))
             yield DoctorQuestion(name="images", where=where, run=partial(image, share, reader, name))
+            if place.pools:
+                yield DoctorQuestion(name="images", where=where, run=partial(volume_keys, share, reader, name))
             if AwsSiteParts().existing_parts(place.site):
                 yield DoctorQuestion(name="existing", where=where, run=partial(named_parts, share, reader, name))
 

@@ -1,0 +1,135 @@
+"""Checks that the keys of a site's volumes admit the roles by which AWS launches pools' machines.
+
+A customer's own key encrypts volumes if the image was baked with it, or if it is the region's default for EBS. The
+policies of AWS's service-linked roles allow no customer's key and cannot be changed, so the key's policy or a grant has
+to (docs.aws.amazon.com/autoscaling/ec2/userguide, "Required AWS KMS key policy for use with encrypted volumes"; EC2
+user guide, "Service-linked role for Spot Instance requests").
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from clouds.aws.permissions import SERVICE_ROLE
+from clouds.aws.reader import AwsReader, reader_errors
+from clouds.aws.site import AwsSite
+from clouds.base.doctor import CloudShare
+from clouds.base.findings import Finding, NotAskedError, ok, problem, unknown
+
+SPOT_ROLE = "aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
+PAGE = "docs/images.md, A key of your own on AWS"
+
+OPERATIONS = (
+    "Encrypt",
+    "Decrypt",
+    "ReEncryptFrom",
+    "ReEncryptTo",
+    "GenerateDataKey",
+    "GenerateDataKeyWithoutPlaintext",
+    "DescribeKey",
+    "CreateGrant",
+)
+"""Operations that a role needs, as grants name them: those of the two statements of the first source above."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Key:
+    """A customer's own key."""
+
+    arn: str
+    state: str
+
+
+def volume_keys(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Iterator[Finding]:
+    """Check the keys of one site's volumes: the key of its image's snapshots, and the region's default."""
+    place = share.places[name]
+    region, at = place.site.region, share.at("sites", name, "image")
+    roles = [SERVICE_ROLE, *([SPOT_ROLE] if any(pool.spot for pool in place.pools.values()) else [])]
+    keys = _customer_keys(reader, place.site)
+    if not keys:
+        yield ok(f"AWS {region}: AWS's own key encrypts the volumes", at)
+    for key in keys:
+        if key.state != "Enabled":
+            wrong = f"AWS {region}: the volumes' key {key.arn} is {key.state}"
+            yield problem(wrong, at, do="enable it, or bake the image with another key")
+            continue
+        try:
+            for role in roles:
+                yield _admission(reader, region, key, role, at)
+        except NotAskedError as error:
+            do = f"read it at the key's owner: it has to admit what {PAGE}, lists"
+            yield unknown(f"AWS {region}: the policy of the volumes' key {key.arn}: {error}", at, do=error.do or do)
+
+
+def _customer_keys(reader: AwsReader, site: AwsSite) -> list[_Key]:
+    """Return the keys that AWS does not manage, by EC2's ``GetEbsDefaultKmsKeyId``, ``DescribeImages`` and
+    ``DescribeSnapshots``, and KMS's ``DescribeKey``."""
+    ec2, kms = reader.client("ec2", site.region), reader.client("kms", site.region)
+    with reader_errors("the default key of volumes", needs="ec2:GetEbsDefaultKmsKeyId"):
+        default = str(ec2.get_ebs_default_kms_key_id()["KmsKeyId"])
+    with reader_errors("the image's snapshots", needs="ec2:DescribeImages, ec2:DescribeSnapshots"):
+        images = ec2.describe_images(Filters=[{"Name": "image-id", "Values": [site.image]}])["Images"]
+        ids = [
+            mapping["Ebs"]["SnapshotId"]
+            for image in images
+            for mapping in image.get("BlockDeviceMappings", [])
+            if mapping.get("Ebs", {}).get("SnapshotId")
+        ]
+        snapshots = ec2.describe_snapshots(SnapshotIds=ids)["Snapshots"] if ids else []
+    used = dict.fromkeys([default, *(str(snapshot["KmsKeyId"]) for snapshot in snapshots if snapshot.get("KmsKeyId"))])
+    keys: dict[str, _Key] = {}
+    for key_id in used:
+        if key_id.endswith("alias/aws/ebs"):
+            continue
+        with reader_errors(f"the key {key_id}", needs="kms:DescribeKey"):
+            metadata = kms.describe_key(KeyId=key_id)["KeyMetadata"]
+        if metadata.get("KeyManager") != "AWS":
+            arn = str(metadata["Arn"])
+            keys[arn] = _Key(arn=arn, state=str(metadata.get("KeyState")))
+    return list(keys.values())
+
+
+def _admission(reader: AwsReader, region: str, key: _Key, role: str, at: str) -> Finding:
+    """Judge whether a key admits a role, by its policy (``GetKeyPolicy``) and its grants (``ListGrants``)."""
+    kms, caller = reader.client("kms", region), reader.caller(region)
+    arn = f"arn:{caller.arn.split(':')[1]}:iam::{caller.account}:role/{role}"
+    with reader_errors("the policy", needs="kms:GetKeyPolicy"):
+        policy = json.loads(kms.get_key_policy(KeyId=key.arn, PolicyName="default")["Policy"])
+    missing = [operation for operation in OPERATIONS if not _allows(policy, arn, f"kms:{operation}")]
+    if missing:
+        with reader_errors("the grants", needs="kms:ListGrants"):
+            grants = kms.list_grants(KeyId=key.arn, GranteePrincipal=arn)["Grants"]
+        granted = {str(operation) for grant in grants for operation in grant.get("Operations", [])}
+        missing = [operation for operation in missing if operation not in granted]
+    title = role.rpartition("/")[2]
+    if missing:
+        actions = ", ".join(f"kms:{operation}" for operation in missing)
+        wrong = (
+            f"AWS {region}: the volumes' key {key.arn} does not allow {title} {actions}: no machine of a pool starts"
+        )
+        return problem(wrong, at, do=f"the statements of {PAGE}, in the key's policy")
+    return ok(f"AWS {region}: the volumes' key {key.arn} admits {title}", at)
+
+
+def _allows(policy: dict[str, Any], arn: str, action: str) -> bool:
+    """Return whether a statement allows a role an action. A statement for the account does not: it leaves the decision
+    to the role's own policies, and those of a service-linked role allow none."""
+    statements = policy.get("Statement", [])
+    return any(
+        statement.get("Effect") == "Allow"
+        and {arn, "*"} & set(_principals(statement.get("Principal")))
+        and any(fnmatchcase(action.lower(), pattern.lower()) for pattern in _list(statement.get("Action")))
+        for statement in (statements if isinstance(statements, list) else [statements])
+    )
+
+
+def _principals(principal: Any) -> list[str]:
+    return _list(principal.get("AWS") if isinstance(principal, dict) else principal)
+
+
+def _list(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else [] if value is None else [str(value)]

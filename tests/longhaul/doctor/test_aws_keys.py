@@ -1,0 +1,106 @@
+"""The keys of AWS volumes, and the roles that they have to admit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from clouds.aws.reader import AwsReader
+from clouds.aws.volume_keys import volume_keys
+from clouds.base.findings import Finding, Severity
+from tests.longhaul.doctor.test_aws import ROLE
+from tests.longhaul.doctor.world import Sdk, raw_environment, share
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/00000000-0000-4000-8000-00000000000a"
+AUTOSCALING = "arn:aws:iam::123456789012:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+SPOT = "spot.amazonaws.com/AWSServiceRoleForEC2Spot"
+USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
+OF_ACCOUNT = {
+    "Effect": "Allow",
+    "Principal": {"AWS": "arn:aws:iam::123456789012:root"},
+    "Action": "kms:*",
+    "Resource": "*",
+}
+
+
+def statement(*actions: str, principal: Any = AUTOSCALING) -> dict[str, Any]:
+    return {"Effect": "Allow", "Principal": {"AWS": principal}, "Action": list(actions), "Resource": "*"}
+
+
+def asked(
+    sdk: Sdk,
+    *statements: dict[str, Any],
+    default: str = "alias/aws/ebs",
+    snapshot: str = KEY,
+    state: str = "Enabled",
+    grants: tuple[str, ...] | None = None,
+    spot: bool = False,
+    own: bool = True,
+) -> list[Finding]:
+    """Return the findings for a site whose default key, image and key's policy are as given."""
+    raw = raw_environment()
+    raw["pools"] = {"cpu": {"site": "use1", "machine_type": "m7i.xlarge", "max": 2, "spot": spot}}
+    mapping = {"DeviceName": "/dev/sda1", "Ebs": {"SnapshotId": "snap-0123456789abcdef0"}}
+    sdk.says("ec2", "get_ebs_default_kms_key_id", {"KmsKeyId": default}, {})
+    sdk.says("ec2", "describe_images", {"Images": [{"BlockDeviceMappings": [mapping]}]})
+    sdk.says(
+        "ec2",
+        "describe_snapshots",
+        {"Snapshots": [{"Encrypted": True, **({"KmsKeyId": snapshot} if snapshot else {})}]},
+    )
+    if not own:
+        return list(volume_keys(share("aws", raw), AwsReader(sdk), "use1"))
+    metadata = {"KeyId": KEY[-36:], "Arn": KEY, "KeyManager": "CUSTOMER", "KeyState": state}
+    sdk.says("kms", "describe_key", {"KeyMetadata": metadata})
+    for _ in range(1 + spot if state == "Enabled" else 0):
+        sdk.says("sts", "get_caller_identity", ROLE, {})
+        sdk.says("kms", "get_key_policy", {"Policy": json.dumps({"Statement": [OF_ACCOUNT, *statements]})})
+        if grants is not None:
+            listed = [{"Operations": list(grants)}] if grants else []
+            sdk.says("kms", "list_grants", {"Grants": listed, "Truncated": False})
+    return list(volume_keys(share("aws", raw), AwsReader(sdk), "use1"))
+
+
+@pytest.mark.parametrize("principal", [AUTOSCALING, [AUTOSCALING, "arn:aws:iam::123456789012:user/me"], "*"])
+def test_the_two_statements_admit_auto_scaling(sdk: Sdk, principal: Any) -> None:
+    use, grant = statement(*USE, principal=principal), statement("kms:CreateGrant", principal=principal)
+    (finding,) = asked(sdk, use, grant)
+    assert (finding.severity, finding.what.endswith("admits AWSServiceRoleForAutoScaling")) == (Severity.OK, True)
+
+
+def test_a_key_without_them_is_a_problem(sdk: Sdk) -> None:
+    """The statement for the account leaves it to the role's own policies, which allow no customer's key."""
+    (finding,) = asked(sdk, statement(*USE), grants=())
+    assert finding.severity is Severity.PROBLEM
+    assert "does not allow AWSServiceRoleForAutoScaling kms:CreateGrant, so no machine starts" in finding.what
+    assert "docs/images.md" in finding.do
+
+
+def test_a_grant_admits_too(sdk: Sdk) -> None:
+    operations = ("Encrypt", "Decrypt", "ReEncryptFrom", "ReEncryptTo", "GenerateDataKey")
+    operations += ("GenerateDataKeyWithoutPlaintext", "DescribeKey", "CreateGrant")
+    (finding,) = asked(sdk, grants=operations)
+    assert finding.severity is Severity.OK
+
+
+def test_spot_machines_have_a_role_of_their_own(sdk: Sdk) -> None:
+    """ "Service-linked role for Spot Instance requests" (EC2 user guide)."""
+    spot = AUTOSCALING.replace("autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling", SPOT)
+    both = [AUTOSCALING, spot]
+    findings = asked(sdk, statement(*USE, principal=both), statement("kms:CreateGrant", principal=both), spot=True)
+    assert [finding.what.rpartition(" ")[2] for finding in findings] == [
+        "AWSServiceRoleForAutoScaling",
+        "AWSServiceRoleForEC2Spot",
+    ]
+
+
+def test_a_disabled_key_is_a_problem(sdk: Sdk) -> None:
+    (finding,) = asked(sdk, default=KEY, snapshot="", state="PendingDeletion")
+    assert finding.what == f"AWS us-east-1: the volumes' key {KEY} is PendingDeletion"
+
+
+def test_the_key_of_aws_needs_nothing(sdk: Sdk) -> None:
+    (finding,) = asked(sdk, snapshot="", own=False)
+    assert finding.what == "AWS us-east-1: AWS's own key encrypts the volumes"
