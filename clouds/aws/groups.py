@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 
-from clouds.aws.disks import SYSTEM_DISK_GIB
+from clouds.aws.disks import default_disk_gib
 from clouds.aws.site import AwsSite
 from clouds.base.checks import zones_of
 from clouds.base.groups import PoolGroup, PoolGroups
+from clouds.base.machine_types import MachineProperties
 from clouds.base.place import Place
 
 
 class AwsPoolGroups(PoolGroups[AwsSite]):
     """Auto scaling groups of pools in AWS. Each has a maximum of its own."""
 
-    default_disk_gib = SYSTEM_DISK_GIB
     word = "auto scaling group"
+
+    def default_disk_gib(self, machine: MachineProperties) -> int:
+        """Return the size in GiB of the system disk when a pool declares none."""
+        return default_disk_gib(machine)
 
     def of_pool(self, place: Place[AwsSite], pool: str) -> tuple[PoolGroup, ...]:
         """Return one group for the pool."""

@@ -108,9 +108,7 @@ def _admission(reader: AwsReader, region: str, key: _Key, role: str, at: str) ->
     title = role.rpartition("/")[2]
     if missing:
         actions = ", ".join(f"kms:{operation}" for operation in missing)
-        wrong = (
-            f"AWS {region}: the volumes' key {key.arn} does not allow {title} {actions}: no machine of a pool starts"
-        )
+        wrong = f"AWS {region}: the volumes' key {key.arn} does not allow {title} {actions}, so no machine starts"
         return problem(wrong, at, do=f"the statements of {PAGE}, in the key's policy")
     return ok(f"AWS {region}: the volumes' key {key.arn} admits {title}", at)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic
 
+from clouds.base.machine_types import MachineProperties
 from clouds.base.place import Place, SiteT
 
 
@@ -25,10 +26,12 @@ class PoolGroup:
 class PoolGroups(Generic[SiteT]):
     """Groups of a cloud's pools. There are none by default."""
 
-    default_disk_gib: int | None = None
-    """Size in GiB of the system disk when a pool declares none; None when the image's size applies."""
     word = "group"
     """The cloud's word for one group, a singular noun such as ``scale set``."""
+
+    def default_disk_gib(self, machine: MachineProperties) -> int | None:
+        """Return the size in GiB of the system disk when a pool declares none; None when the image's size applies."""
+        return None
 
     def of_pool(self, place: Place[SiteT], pool: str) -> tuple[PoolGroup, ...]:
         """Return a pool's groups in the order in which they are filled: each is filled before the next."""

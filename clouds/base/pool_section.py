@@ -74,8 +74,9 @@ class Pool(Section):
     """True when each network card that supports an Elastic Fabric Adapter has one, for traffic between GPUs of several
     machines. Only AWS has these adapters. Machines that use them together are in one zone."""
     system_disk_gib: Annotated[int | None, Replaces.NEW_NODES] = Field(default=None, ge=32, le=4095)
-    """Size in GiB of each machine's system disk: system, logs, and images where the type has no local SSD. It is at
-    least as large as the image's disk. Left out, 200 on AWS, and the image's own size on Azure."""
+    """Size in GiB of each machine's system disk: system, logs, pods' `emptyDir` volumes, and images where the type has
+    no local SSD. It is at least as large as the image's disk. Left out, 200 on AWS, or 100 where the type has local
+    SSD, and the image's own size on Azure."""
     deletion_notice_min: Annotated[int | None, Replaces.NEW_NODES] = Field(default=None, ge=5, le=15)
     """Minutes between Azure's notice to a machine and the machine's deletion, so that its pods can end in time. A
     machine whose pods have all ended is deleted at once. Left out, machines are deleted without notice. Spot machines

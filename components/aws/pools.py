@@ -11,7 +11,7 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import ComponentResource, CustomTimeouts, Output, ResourceOptions
 
-from clouds.aws.disks import ROOT_DEVICE, SYSTEM_DISK_GIB
+from clouds.aws.disks import ROOT_DEVICE, default_disk_gib
 from clouds.aws.names import node_role
 from components.aws.account import aws_site
 from components.aws.interfaces import Interface, interfaces
@@ -99,6 +99,7 @@ class AwsPool(ComponentResource):
         self._cloud_name = pool_group(args.environment, args.pool_name)
         self._pool = args.environment.pools[args.pool_name]
         self._site = aws_site(args.environment, self._pool.site)
+        self._machine = args.environment.machine_type(self._pool.machine_type)
         self._tags = {**args.tags, POOL: args.pool_name}
         self._child = ResourceOptions(parent=self)
         group = self._group(self._template())
@@ -119,7 +120,7 @@ class AwsPool(ComponentResource):
                 http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
             ),
             network_interfaces=self._interfaces(),
-            block_device_mappings=[_root_disk(self._pool.system_disk_gib or SYSTEM_DISK_GIB)],
+            block_device_mappings=[_root_disk(self._pool.system_disk_gib or default_disk_gib(self._machine))],
             ebs_optimized="true",
             instance_initiated_shutdown_behavior="terminate",
             instance_market_options=market_options(self._pool),
@@ -134,7 +135,7 @@ class AwsPool(ComponentResource):
         )
 
     def _interfaces(self) -> list[Interface]:
-        kind = self._args.environment.machine_type(self._pool.machine_type)
+        kind = self._machine
         return interfaces(
             self._args.security_group_id,
             efa_cards=kind.efa_cards if self._pool.efa else 0,

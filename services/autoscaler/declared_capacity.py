@@ -48,7 +48,7 @@ def declared_capacity(environment: Environment, name: str) -> Resources:
     # Zero GPUs are declared as well, so that a node's claim to have some is ignored.
     amounts = {PODS: MAX_PODS, "cpu": cores, "memory": memory, GPU_RESOURCE: machine.gpus}
     amounts |= {key: amount for key, amount in {"hugepages-1Gi": huge, "hugepages-2Mi": small}.items() if amount}
-    disk = pool.system_disk_gib or cloud_of(environment.sites[pool.site]).groups.default_disk_gib
+    disk = pool.system_disk_gib or cloud_of(environment.sites[pool.site]).groups.default_disk_gib(machine)
     if disk:
         # The file system takes some of the disk.
         amounts["ephemeral-storage"] = int(disk * GIB * 0.9) - (DISK_GIB + EVICTION_DISK_GIB) * GIB

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clouds.aws.disks import SYSTEM_DISK_GIB
+from clouds.aws.disks import BESIDE_SSD_GIB, SYSTEM_DISK_GIB
 from clouds.base.pool_section import Pool, Reservation
 from components.model import Environment
 from tests.support import production as make
@@ -72,13 +72,21 @@ def test_machines_of_a_pool_are_in_its_zones(environment: Environment) -> None:
 
 
 def test_a_system_disk_has_the_size_that_is_asked_for(environment: Environment) -> None:
-    assert f"Left out, {SYSTEM_DISK_GIB} on AWS" in str(Pool.model_fields["system_disk_gib"].description)
-    for fields, size in (({}, SYSTEM_DISK_GIB), ({"system_disk_gib": 500}, 500)):
+    words = f"Left out, {SYSTEM_DISK_GIB} on AWS, or {BESIDE_SSD_GIB} where the type has local"
+    assert words in str(Pool.model_fields["system_disk_gib"].description)
+    sizes: list[tuple[dict[str, Any], int]] = [
+        ({"machine_type": "m7i.xlarge"}, SYSTEM_DISK_GIB),
+        ({}, BESIDE_SSD_GIB),
+        ({"system_disk_gib": 500}, 500),
+    ]
+    for fields, size in sizes:
         [template] = aws(environment, **fields).of(TEMPLATE)
         [disk] = template.inputs["blockDeviceMappings"]
         assert disk["ebs"]["volumeSize"] == size
-        disk = scale_set(environment, **fields).inputs["virtualMachineProfile"]["storageProfile"]["osDisk"]
-        assert disk.get("diskSizeGB") == fields.get("system_disk_gib"), "a set that runs is not changed unasked"
+    for written in (None, 500):
+        profile = scale_set(environment, system_disk_gib=written).inputs["virtualMachineProfile"]
+        size = profile["storageProfile"]["osDisk"].get("diskSizeGB")
+        assert size == written, "a set that runs is not changed unasked"
 
 
 def test_machines_of_azure_are_allocated_from_their_reservation(environment: Environment) -> None:

@@ -120,7 +120,8 @@ def test_a_new_node_has_what_its_machine_type_declares(environment: Environment)
     assert (found["nvidia.com/gpu"], found["pods"]) == (8, 16)
     assert 191_000 < found["cpu"] < 192_000
     assert 0.9 * 2048 * GIB < found["memory"] < 0.925 * 2048 * GIB
-    assert found["ephemeral-storage"] == 174 * GIB, "AWS's default disk of 200 GiB"
+    assert found["ephemeral-storage"] == 84 * GIB, "AWS's default disk of 100 GiB beside local SSD"
+    assert declared_capacity(environment, "cpu")["ephemeral-storage"] == 174 * GIB
     assert "ephemeral-storage" not in declared_capacity(environment, "h100-azure")
 
 
