@@ -59,11 +59,19 @@ def _put_back(to: Path) -> None:
         old.rename(to)
 
 
+def _allow_reading(folder: Path) -> None:
+    """Let everybody read a folder, whatever umask its maker has: a web server serves it as a user of its own."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o644))
+
+
 def _exchange(to: Path, make: Callable[[Path], None], key: str) -> bool:
     part, old = _beside(to, "part"), _beside(to, "old")
-    part.mkdir(mode=0o755)
+    part.mkdir()
     try:
         make(part)
+        _allow_reading(part)
         if is_depot(to) and digest_of(part) == digest_of(to) and verify(to, key=key).good:
             return False
         if to.exists():

@@ -256,6 +256,8 @@ def test_without_a_quorum_the_learner_asks_nobody(backup: Backup, monkeypatch: p
 
 def test_only_the_learner_saves_without_a_quorum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(etcd_backup.NodeConfig, "read", classmethod(lambda _cls: node()))
+    # The program sets it for the rest of its process, which is that of further tests here.
+    monkeypatch.setattr(etcd_backup.os, "umask", lambda _mask: 0)
     for options in (["--now", "--without-quorum"], ["--without-quorum"]):
         monkeypatch.setattr("sys.argv", ["backup.run", *options])
         with pytest.raises(SystemExit):

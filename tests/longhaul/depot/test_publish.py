@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -42,7 +43,20 @@ def test_it_is_new_the_same_or_another(to: Path) -> None:
     assert put(to, b"two")
     assert (to / "file").read_bytes() == b"two"
     assert entries(to.parent) == {"depot"}
-    assert to.stat().st_mode & 0o777 == 0o755
+
+
+def test_everybody_may_read_it_whatever_umask_its_maker_has(to: Path) -> None:
+    def make(folder: Path) -> None:
+        (folder / "deep").mkdir()
+        (folder / "deep" / "file").write_bytes(b"one")
+
+    mask = os.umask(0o077)
+    try:
+        assert publish(to, make, progress=print)
+    finally:
+        os.umask(mask)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (to, to / "deep", to / "deep" / "file")}
+    assert modes == {"depot": 0o755, "deep": 0o755, "file": 0o644}
 
 
 def test_an_empty_folder_is_taken(to: Path) -> None:
