@@ -30,6 +30,7 @@ from components.render.documents import HEADER, yaml_document
 from components.render.file import File
 from components.render.kube_proxy import configuration
 from components.render.kubelet import AUTHORITY, kubelet_configuration
+from components.render.node_dns import node_dns_files
 from components.render.node_filter import PATH as FILTER
 from components.render.node_filter import filter_file
 from contract.documents import node_place
@@ -137,6 +138,7 @@ def _shared(
         f"{FOLDER}/kubelet.yaml": File(content=HEADER + yaml_document(kubelet), mode=0o600),
         f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(proxy), mode=0o600),
         FILTER: filter_file(environment, addresses, site_name),
+        **node_dns_files(environment, addresses, site_name),
     }
     return files | depot_files(environment, site)
 

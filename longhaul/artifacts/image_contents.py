@@ -101,7 +101,7 @@ def load(root: Path | None = None, *, gpus: bool = False, rdma: bool = False, op
             bare=_names([*raw["packages"]["bare"], *of.bare]),
             **{kind: _names(raw["packages"][kind]) for kind in ("node", "gateway")},
             node_tools=_names(raw["binaries"]["node"]),
-            host_tools=_names(raw["binaries"]["host"]),
+            host_tools=_names([*raw["binaries"]["host"], *raw["binaries"]["host_with_depot"]]),
             images=tuple(
                 image
                 for image in (_image(tool, entry) for tool, entry in sorted(raw["image"].items()))

@@ -19,6 +19,7 @@ from tests.support.programs import write_program
 
 PINNED = (
     "containerd",
+    "coredns",
     "etcd",
     "etcdctl",
     "jobset",

@@ -42,6 +42,7 @@ def _paths(tmp_path: Path) -> WorkerPaths:
         environment=tmp_path / "node.env",
         certificate=tmp_path / "certificate.pem",
         authority=tmp_path / "ca.crt",
+        dns_cache=tmp_path / "20-node-dns.conf",
     )
     found.environment.write_text("NODE_NAME=i-1\nNODE_ADDRESS=10.65.128.5\n")
     found.certificate.touch()
@@ -78,6 +79,13 @@ def failing(paths: WorkerPaths) -> dict[str, str]:
 
 def test_a_well_node(paths: WorkerPaths, answers: dict[str, Any]) -> None:
     assert failing(paths) == {}
+
+
+def test_a_dns_cache_that_pods_ask_has_to_answer(paths: WorkerPaths, answers: dict[str, Any]) -> None:
+    """Without the setting that pods ask it, there is none, as in the test above."""
+    answers[worker_checks.DNS_CACHE] = ConnectionRefusedError("refused")
+    paths.dns_cache.touch()
+    assert failing(paths) == {"DNS cache": f"{worker_checks.DNS_CACHE}: refused"}
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,14 @@ from typing import Any
 from contract.documents.node import Worker
 from contract.documents.node_answers import MachineCheck
 from contract.kubernetes.readiness import ready_condition
+from contract.node_dns import KUBELET_DROP_IN, METRICS_PORT
 from contract.paths import KUBERNETES_AUTHORITIES, PKI
 from contract.ports import KUBE_PROXY_HEALTH_PORT
 
 CONTAINERD = Path("/run/containerd/containerd.sock")
 KUBELET = "http://127.0.0.1:10248/healthz"
 PROXY = f"http://127.0.0.1:{KUBE_PROXY_HEALTH_PORT}/healthz"
+DNS_CACHE = f"http://127.0.0.1:{METRICS_PORT}/metrics"
 TIMEOUT_S = 5.0
 
 
@@ -31,6 +33,8 @@ class WorkerPaths:
     """File that node/place.py writes."""
     certificate: Path = Path("/var/lib/kubelet/pki/kubelet-client-current.pem")
     authority: Path = Path(PKI, KUBERNETES_AUTHORITIES)
+    dns_cache: Path = Path(KUBELET_DROP_IN)
+    """Setting by which the node's pods ask the DNS cache."""
 
 
 def name(paths: WorkerPaths) -> str:
@@ -50,7 +54,12 @@ def checks(paths: WorkerPaths, worker: Worker) -> tuple[MachineCheck, ...]:
         name="place", ok=bool(node_name), detail=node_name or "not known yet: see longhaul-node-place.service"
     )
     joined = _joined(paths)
-    programs = (_listens("containerd", CONTAINERD), _answers("kubelet", KUBELET), _answers("kube-proxy", PROXY))
+    programs = (
+        _listens("containerd", CONTAINERD),
+        _answers("kubelet", KUBELET),
+        _answers("kube-proxy", PROXY),
+        *((_answers("DNS cache", DNS_CACHE),) if paths.dns_cache.exists() else ()),
+    )
     if not (place.ok and joined.ok):
         return (place, *programs, joined)
     return (place, *programs, joined, *_node(paths, worker, node_name))

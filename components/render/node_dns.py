@@ -1,0 +1,82 @@
+"""The configuration of a node's DNS cache (images/rootfs/etc/systemd/system/longhaul-node-dns.service).
+
+It is CoreDNS with what Kubernetes' own cache for nodes has (kubernetes/kubernetes,
+``cluster/addons/dns/nodelocaldns/nodelocaldns.yaml``), except that it asks for the cluster's names at its own site
+first.
+"""
+
+from __future__ import annotations
+
+from components.model import AddressPlan, Environment
+from components.model.network.api_address import api_address
+from components.model.network.cluster_dns import site_dns_addresses, site_servers, standing_nodes
+from components.render.documents import HEADER, yaml_document
+from components.render.file import File
+from contract.node_dns import ADDRESS, COREFILE, KUBELET_SETTING, METRICS_PORT, RESOLVER
+from contract.object_names import CLUSTER_DOMAIN
+
+
+def node_dns_files(environment: Environment, addresses: AddressPlan, site: str) -> dict[str, File]:
+    """Return the files of the cache of a site's nodes, by path."""
+    setting = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        # A resolver takes the second when the first refuses, does not answer or fails.
+        "clusterDNS": [ADDRESS, str(addresses.dns_service)],
+    }
+    return {
+        COREFILE: File(content=HEADER + corefile(environment, addresses, site)),
+        KUBELET_SETTING: File(content=HEADER + yaml_document(setting)),
+    }
+
+
+def corefile(environment: Environment, addresses: AddressPlan, site: str) -> str:
+    """Return the cache's configuration.
+
+    The cluster's names, and reverse names of the supernet, are asked of the site's own Service, and of all sites' when
+    that does not answer; over TCP, because a lost datagram costs a resolver five seconds. A server is checked by a name
+    of its own: by CoreDNS's default, the root's, it would be down whenever its site's resolver is. All other names are
+    asked of the machine's own resolver, which knows the site's private zones. An answer that cannot be renewed within a
+    second is given for an hour more; one that can be renewed is always the new one (CoreDNS 1.14, plugin/cache).
+    """
+    with_servers = site_servers(environment, standing_nodes(environment))
+    of_site = [
+        address for name, address in site_dns_addresses(addresses).items() if name == site and name in with_servers
+    ]
+    upstream = " ".join(map(str, (*of_site, addresses.dns_service)))
+    api = environment.api_name
+    return f"""\
+{CLUSTER_DOMAIN} {addresses.supernet} {{
+    bind {ADDRESS}
+    errors
+    cache 30 {{
+        denial 9984 5
+        serve_stale 1h verify 1s
+    }}
+    forward . {upstream} {{
+        force_tcp
+        policy sequential
+        health_check 1s domain kubernetes.default.svc.{CLUSTER_DOMAIN}
+        max_concurrent 1000
+    }}
+    prometheus 127.0.0.1:{METRICS_PORT}
+}}
+. {{
+    bind {ADDRESS}
+    errors
+    cache 30 {{
+        serve_stale 1h verify 1s
+    }}
+    hosts /dev/null {api} {{
+        {api_address(environment, addresses)} {api}
+        ttl 30
+        no_reverse
+        reload 0s
+    }}
+    forward . {RESOLVER} {{
+        max_concurrent 1000
+    }}
+    loop
+    prometheus 127.0.0.1:{METRICS_PORT}
+}}
+"""
