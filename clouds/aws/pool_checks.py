@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from clouds.aws.site import AwsSite
-from clouds.base.checks import unknown_zones, zones_basis, zones_of
+from clouds.base.checks import reversed_dates, unknown_zones, zones_basis, zones_of
 from clouds.base.faults import Fault, Location
 from clouds.base.place import Place
 from clouds.base.pool_section import Pool, Reservation
@@ -61,9 +61,7 @@ def _reservation(place: Place[AwsSite], name: str, pool: Pool, reservation: Rese
         wrong = f"{reservation.id!r} names no reservation of AWS"
         write = "the id of a Capacity Reservation, cr-…, or the ARN of a resource group of them"
         yield Fault(at=(*at, "id"), wrong=wrong, write=write, basis=basis)
-    if reservation.begins and reservation.ends and reservation.ends < reservation.begins:
-        wrong = f"{reservation.ends} is before it begins, on {reservation.begins}"
-        yield Fault(at=(*at, "ends"), wrong=wrong, write="the last day", basis=((*at, "begins"),))
+    yield from reversed_dates(name, reservation)
     zones = zones_of(place, pool)
     if not is_group(reservation) and len(zones) > 1 and not pool.placement_group:
         wrong = f"{name} is in the zones {', '.join(zones)}, but a reservation is in one"

@@ -40,12 +40,24 @@ def definition(share: CloudShare[AzureSite], reader: AzureReader, name: str) -> 
         yield problem(f"{what} is of generation {properties.get('hyperVGeneration')}, not V2", key, do=do)
     elif security and not security.endswith("Supported"):
         yield problem(f"{what} is for machines of the security type {security} alone", key, do=do)
+    elif security:
+        yield _not_bakeable(
+            share, name, f"{what} is {security}, and takes no version from the machine that bakes it", do
+        )
     elif "nvme" in features.get(CONTROLLERS, "").lower():
         yield ok(f"{what} has what machines need: {CONTROLLERS} {features[CONTROLLERS]}", key)
     elif barred := sorted(type_ for type_ in types if _NVME_ALONE.search(type_)):
         yield problem(f"{what} does not name NVMe, so {', '.join(barred)} does not start from its images", key, do=do)
     else:
         yield warning(f"{what} does not name NVMe, so sizes of v6 and later do not start from its images", key, do=do)
+
+
+def _not_bakeable(share: CloudShare[AzureSite], name: str, what: str, do: str) -> Finding:
+    """Return the finding for a definition of which no version can be baked. It is a problem if there is none yet."""
+    key = share.at("sites", name, "image")
+    if AzureMachineImages().is_placeholder(share.places[name].site):
+        return problem(what, key, do=do)
+    return warning(what, key, do=f"for the next image: {do}")
 
 
 def image(share: CloudShare[AzureSite], reader: AzureReader, name: str) -> Iterator[Finding]:

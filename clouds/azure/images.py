@@ -37,9 +37,12 @@ CONTROLLERS = "DiskControllerTypes"
 and do not start from an image that does not name it (kubernetes-sigs/image-builder issue 1875,
 openshift/installer pull request 9232). Features of a definition never change."""
 
-DEFINITION_FEATURES = f"SecurityType=TrustedLaunchSupported {CONTROLLERS}=SCSI,NVMe"
-"""Features of image definitions as `az sig image-definition create` takes them. `TrustedLaunchSupported` takes machines
-of both security types."""
+DEFINITION_FEATURES = f"SecurityType={SECURITY_TYPE} {CONTROLLERS}=SCSI,NVMe"
+"""Features of image definitions as `az sig image-definition create` takes them. ``Standard`` tells that command to give
+the definition no security type (Azure/azure-cli issue 24127); left out, the type would be `TrustedLaunchSupported`
+(issue 28557). A definition of that type takes no version from a machine, which is what Packer publishes
+(hashicorp/packer-plugin-azure issue 304; azure-compute-docs ``trusted-launch-portal.md``, "Trusted Launch VM supported
+images")."""
 
 MACHINES_PER_REPLICA, LEAST_REPLICAS, MOST_REPLICAS = 20, 3, 100
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from clouds.azure.existing_section import name_of, subscription_of
 from clouds.azure.groups import has_infiniband
 from clouds.azure.site import AzureSite
-from clouds.base.checks import unknown_zones
+from clouds.base.checks import reversed_dates, unknown_zones
 from clouds.base.faults import Fault, Location
 from clouds.base.place import Place
 from clouds.base.pool_section import Pool, Reservation
@@ -57,6 +57,7 @@ def _reservation(place: Place[AzureSite], name: str, pool: Pool, reservation: Re
         more: tuple[Location, ...] = (*basis, ("sites", place.name, "subscription"))
         write = f"the id of one in {place.site.subscription}"
         yield Fault(at=(*at, "id"), wrong=wrong, write=write, basis=more)
+    yield from reversed_dates(name, reservation)
     if has_infiniband(pool.machine_type):
         wrong = f"machines of {pool.machine_type} are in one placement group, for which Azure has no reservations"
         more = (*basis, ("pools", name, "machine_type"))

@@ -8,7 +8,7 @@ from typing import Any, Generic
 from clouds.base.faults import Fault, Location
 from clouds.base.phrases import suggestion
 from clouds.base.place import Place, SiteT
-from clouds.base.pool_section import Pool
+from clouds.base.pool_section import Pool, Reservation
 
 
 class SiteChecks(Generic[SiteT]):
@@ -34,6 +34,14 @@ def zones_basis(place: Place[Any]) -> tuple[Location, ...]:
     """Return the locations of a site's zones in the file."""
     at: Location = ("sites", place.name, "zones")
     return (at, *((*at, index) for index in range(len(place.site.zones))))
+
+
+def reversed_dates(name: str, reservation: Reservation) -> Iterator[Fault]:
+    """Yield a fault if the reservation of the pool ``name`` ends before it begins."""
+    at: Location = ("pools", name, "reservation")
+    if reservation.begins and reservation.ends and reservation.ends < reservation.begins:
+        wrong = f"{reservation.ends} is before it begins, on {reservation.begins}"
+        yield Fault(at=(*at, "ends"), wrong=wrong, write="the last day", basis=((*at, "begins"),))
 
 
 def unknown_zones(place: Place[Any]) -> Iterator[Fault]:

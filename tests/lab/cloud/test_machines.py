@@ -227,6 +227,25 @@ def test_keys_that_azure_does_not_take_are_refused(live: Live, key: str, taken: 
         assert (error["code"], error["target"]) == ("InvalidParameter", "linuxConfiguration.ssh.publicKeys.keyData")
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (None, {"securityType": "TrustedLaunch", "uefiSettings": {"secureBootEnabled": True, "vTpmEnabled": True}}),
+        ({"securityType": "Standard"}, {"securityType": "Standard"}),
+    ],
+)
+def test_a_machine_has_trusted_launch_unless_its_type_is_named(live: Live, sent: Any, kept: Any) -> None:
+    """azure-compute-docs ``trusted-launch.md``, "Trusted Launch as default". A later PUT changes no type."""
+    estate.build(live, with_machine=False)
+    body = estate.machine()
+    if sent:
+        body["properties"]["securityProfile"] = sent
+    assert live.put(estate.VM, body)["properties"]["securityProfile"] == kept
+    plain = estate.machine()
+    plain["properties"]["securityProfile"] = {"encryptionAtHost": True}
+    assert live.put(estate.VM, plain)["properties"]["securityProfile"] == {"encryptionAtHost": True, **kept}
+
+
 def test_a_put_without_custom_data_keeps_it(live: Live) -> None:
     estate.build(live)
     shown = live.arm("GET", estate.VM).json()

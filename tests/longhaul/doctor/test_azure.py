@@ -131,12 +131,13 @@ def test_an_image_has_copies_for_the_largest_growth(manager: Manager) -> None:
 @pytest.mark.parametrize(
     ("features", "severity", "words"),
     [
-        ({"SecurityType": "TrustedLaunchSupported", "DiskControllerTypes": "SCSI,NVMe"}, Severity.OK, "what machines"),
+        ({"DiskControllerTypes": "SCSI,NVMe"}, Severity.OK, "what machines"),
+        ({"SecurityType": "TrustedLaunchSupported"}, Severity.PROBLEM, "takes no version from the machine that bakes"),
         ({}, Severity.PROBLEM, "does not name NVMe, so Standard_D8s_v6 does not start"),
         ({"SecurityType": "TrustedLaunch"}, Severity.PROBLEM, "of the security type TrustedLaunch alone"),
         (None, Severity.PROBLEM, "no such image definition"),
     ],
-    ids=["well", "without NVMe", "Trusted Launch alone", "none"],
+    ids=["well", "no bake", "without NVMe", "Trusted Launch alone", "none"],
 )
 def test_a_definition_has_the_features_that_machines_need(
     manager: Manager, features: dict[str, str] | None, severity: Severity, words: str

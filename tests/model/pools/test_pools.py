@@ -14,6 +14,7 @@ from tests.model.files import only, write
 
 GROUP = make.AZURE_RESERVATION
 OTHER_GROUP = GROUP.replace(make.UUID, "00000000-0000-4000-8000-000000000009")
+REVERSED = {"begins": "2027-03-02", "ends": "2027-03-01"}
 RESERVATION = "cr-0123456789abcdef0"
 RESOURCE_GROUP = "arn:aws:resource-groups:us-east-1:123456789012:group/training"
 AWS = {"site": "use1", "machine_type": "p5.48xlarge", "max": 4}
@@ -44,6 +45,7 @@ def pool(base: dict[str, Any], **fields: Any) -> dict[str, Any]:
         (AZURE, {"reservation": {"id": RESERVATION}}, "reservation.id", "names no capacity reservation group"),
         (AZURE, {"reservation": {"id": GROUP, "kind": "capacity-block"}}, "reservation.kind", "no reservation of kind"),
         (AZURE, {"reservation": {"id": OTHER_GROUP}}, "reservation.id", "another subscription"),
+        (AZURE, {"reservation": {"id": GROUP} | REVERSED}, "reservation.ends", "is before it begins, on 2027-03-02"),
         (INFINIBAND, {"reservation": {"id": GROUP}}, "reservation", "one placement group"),
         (AWS, {"placement_group": True}, "zones", "in the zones a, b, c, but a placement group is in one"),
         (

@@ -62,6 +62,8 @@ def check(put: Put) -> None:
     instances may be removed. Count the writes, and the versions of the model, which ``latestModelApplied`` compares."""
     properties = put.body["properties"]
     profile = properties["virtualMachineProfile"]
+    old = put.old.body["properties"]["virtualMachineProfile"] if put.old else None
+    virtual_machine.complete_security(profile, old)
     virtual_machine.check_size(put.body["sku"]["name"], profile["storageProfile"]["osDisk"])
     virtual_machine.check_image(put.settings, profile["storageProfile"]["imageReference"]["id"])
     put.hidden = dict(put.old.hidden) if put.old else _new()

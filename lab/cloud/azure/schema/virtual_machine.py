@@ -167,7 +167,7 @@ class UefiSettings(BodyPart):
 
 
 class SecurityProfile(BodyPart):
-    """Settings of security; they make no difference in the lab."""
+    """Settings of security. They are completed as in Azure, and make no difference in the lab."""
 
     encryption_at_host: bool | None = None
     security_type: Literal["TrustedLaunch", "Standard"] | None = None
@@ -227,6 +227,7 @@ def check(put: Put) -> None:
     check_attached(put, properties["storageProfile"]["dataDisks"])
     check_keys(properties["osProfile"]["linuxConfiguration"].get("ssh", {}).get("publicKeys", ()))
     _check_size(put, properties)
+    complete_security(properties, put.old.body["properties"] if put.old else None)
     put.hidden = dict(put.old.hidden) if put.old else {"vmId": str(uuid.uuid4()), "power": "running"}
     custom_data = properties["osProfile"].pop("customData", None)
     if custom_data is not None:
@@ -257,6 +258,21 @@ def _give_principal(put: Put) -> None:
         old = put.old.body.get("identity", {}) if put.old else {}
         identity["principalId"] = old.get("principalId") or str(uuid.uuid4())
         identity["tenantId"] = put.settings.tenant
+
+
+def complete_security(properties: dict[str, Any], old: dict[str, Any] | None) -> None:
+    """Complete a model without a security type as Azure does since the API version 2025-11-01: the new machine has
+    Trusted Launch with Secure Boot (azure-compute-docs ``trusted-launch.md``, "Trusted Launch as default"; the lab does
+    so for every version). ``old``: the properties before, whose type stays."""
+    security = properties.setdefault("securityProfile", {})
+    if "securityType" in security:
+        return
+    if old is not None:
+        before = old.get("securityProfile", {})
+        security.update({key: before[key] for key in ("securityType", "uefiSettings") if key in before})
+        return
+    security["securityType"] = "TrustedLaunch"
+    security.setdefault("uefiSettings", {"secureBootEnabled": True, "vTpmEnabled": True})
 
 
 def check_image(settings: SubscriptionSettings, image: str) -> None:
