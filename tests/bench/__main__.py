@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.state import LabState
-from tests.bench import client, decisions, hosts, hybrid, image, previews, reaction, restore, size, vpn, writes
+from tests.bench import client, decisions, dns, hosts, hybrid, image, previews, reaction, restore, size, vpn, writes
 from tests.support.project import REPOSITORY, Project, environment, run
 
 COLD = "cold"
@@ -56,6 +56,7 @@ def _parts() -> dict[str, Callable[[Path], Iterable[tuple[str, float]]]]:
         "decisions": decisions.measure,
         "autoscaler": reaction.measure,
         "size": size.measure,
+        "dns": dns.measure,
         "image": lambda folder: image.measure(folder).items(),
         "lab": lambda folder: _lab(folder).items(),
         "hybrid": lambda folder: hybrid.measure(folder).items(),
