@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from clouds.aws.partitions import SERVED, partition
-from clouds.aws.pool_checks import pool_faults
+from clouds.aws.pool_checks import pool_faults, shared_reservations
 from clouds.aws.ranges import LARGEST_BLOCK, LARGEST_RANGE
 from clouds.aws.site import AwsSite
 from clouds.base.checks import SiteChecks
 from clouds.base.faults import Fault
 from clouds.base.phrases import suggestion
 from clouds.base.place import Place
+
+IMAGINARY = "ami-00000000000"
+"""First digits of ids that exist only in examples, in labs, and before an image is baked."""
 
 
 class AwsSiteChecks(SiteChecks[AwsSite]):
@@ -31,6 +34,8 @@ class AwsSiteChecks(SiteChecks[AwsSite]):
         yield from _block(place.name, place.site)
         yield from _named(place.name, place.site)
         yield from pool_faults(place)
+        yield from shared_reservations(place, earlier)
+        yield from _image(place, earlier)
         first = next((other for other in earlier if other.site.account is not None), None)
         if first is not None and place.site.account not in (None, first.site.account):
             wrong = (
@@ -39,6 +44,19 @@ class AwsSiteChecks(SiteChecks[AwsSite]):
             )
             at, basis = ("sites", place.name, "account"), (("sites", first.name, "account"),)
             yield Fault(at=at, wrong=wrong, write=f'"{first.site.account}"', basis=basis)
+
+
+def _image(place: Place[AwsSite], earlier: Sequence[Place[AwsSite]]) -> Iterator[Fault]:
+    """Yield a fault for an image that a site in another region has: an AMI's id is of one region (docs.aws.amazon.com,
+    "Copy an Amazon EC2 AMI")."""
+    image, region = place.site.image, place.site.region
+    for other in earlier:
+        if other.site.image == image and not image.startswith(IMAGINARY) and other.site.region != region:
+            wrong = f"{image} is the image of {other.name} too, and an image is in one region"
+            basis = (("sites", other.name, "image"), ("sites", other.name, "region"), ("sites", place.name, "region"))
+            write = f"its copy in {region}: `longhaul image build --site {place.name}`"
+            yield Fault(at=("sites", place.name, "image"), wrong=wrong, write=write, basis=basis)
+            return
 
 
 def _partition(name: str, site: AwsSite) -> Iterator[Fault]:

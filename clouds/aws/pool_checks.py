@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clouds.aws.site import AwsSite
 from clouds.base.checks import reversed_dates, unknown_zones, zones_basis, zones_of
@@ -31,6 +31,33 @@ def pool_faults(place: Place[AwsSite]) -> Iterator[Fault]:
             yield from _placement(place, name, pool)
         if pool.reservation is not None:
             yield from _reservation(place, name, pool, pool.reservation)
+
+
+def shared_reservations(place: Place[AwsSite], earlier: Sequence[Place[AwsSite]]) -> Iterator[Fault]:
+    """Yield a fault for each pool whose reservation an earlier pool has for other machines: a Capacity Reservation is
+    of one machine type in one zone (docs.aws.amazon.com, "Reserve compute capacity with EC2 On-Demand Capacity
+    Reservations")."""
+    first: dict[str, tuple[str, tuple[str, str, tuple[str, ...]]]] = {}
+    for site in (*earlier, place):
+        for name, pool in site.pools.items():
+            if pool.reservation is None or is_group(pool.reservation):
+                continue
+            machines = (site.name, pool.machine_type, tuple(sorted(zones_of(site, pool))))
+            other, others = first.setdefault(pool.reservation.id, (name, machines))
+            if site.name == place.name and machines != others:
+                key, there = next(
+                    (key, theirs)
+                    for key, ours, theirs in zip(("site", "machine_type", "zones"), machines, others, strict=True)
+                    if ours != theirs
+                )
+                value = ", ".join(there) if isinstance(there, tuple) else there
+                yield Fault(
+                    at=("pools", name, "reservation", "id"),
+                    wrong=f"{pool.reservation.id} is the reservation of {other} too, whose {key} is {value}: one is of "
+                    "one machine type in one zone",
+                    write="the id of a reservation for these machines",
+                    basis=tuple(("pools", each, key) for each in (name, other)),
+                )
 
 
 def _placement(place: Place[AwsSite], name: str, pool: Pool) -> Iterator[Fault]:

@@ -16,6 +16,7 @@ from clouds.base.faults import Fault, Location
 from clouds.base.phrases import suggestion
 from clouds.base.place import Place
 from clouds.base.ranges import is_public
+from clouds.base.section import IMAGINARY
 
 OTHER_CLOUDS = r"usgov|usdod|china"
 """Beginnings of the names of regions that are not in Azure's public cloud (learn.microsoft.com, "Azure Government
@@ -77,9 +78,23 @@ class AzureSiteChecks(SiteChecks[AzureSite]):
                 wrong = f"{address} is not public: the other ends of its tunnels are on the internet"
                 where = (*at, "vpn_gateway", "addresses", index)
                 yield Fault(at=where, wrong=wrong, write="the address of the gateway's public IP configuration")
+        yield from _tenant(place, earlier)
         yield from _subnets(place, named, at)
         yield from _zone(place, at)
         yield from pool_faults(place)
+
+
+def _tenant(place: Place[AzureSite], earlier: Sequence[Place[AzureSite]]) -> Iterator[Fault]:
+    """Yield a fault for another tenant than an earlier site names for the same subscription, which trusts one alone
+    (learn.microsoft.com, "Associate or add an Azure subscription to your Microsoft Entra tenant")."""
+    site = place.site
+    for other in earlier if not site.subscription.startswith(IMAGINARY) else ():
+        if other.site.subscription == site.subscription and other.site.tenant != site.tenant:
+            wrong = f"{site.subscription} is the subscription of {other.name} too, which names another tenant"
+            keys = ((other.name, "tenant"), (other.name, "subscription"), (place.name, "subscription"))
+            basis = tuple(("sites", name, key) for name, key in keys)
+            yield Fault(at=("sites", place.name, "tenant"), wrong=wrong, write=other.site.tenant, basis=basis)
+            return
 
 
 def _cloud(place: Place[AzureSite]) -> Iterator[Fault]:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from longhaul.restore import bech32
+from components.model.backups import bech32
 
 VERSION = b"age-encryption.org/v1\n"
 STANZA = b"-> X25519 "

@@ -100,7 +100,9 @@ def _for_people(invocation: Invocation) -> Exit:
 
 def _valid_text(name: str, warnings: Sequence[Problem]) -> str:
     """Return the line for a valid file, with its cautions below."""
+    from components.model.loading.errors import folded
+
     if not warnings:
         return f"{name}: valid"
-    lines = (f"  warning: {warning}" for warning in warnings)
+    lines = (f"  warning: {text}" for text in folded(warnings))
     return "\n".join([f"{name}: valid, with {counted(len(warnings), 'warning')}", *lines])

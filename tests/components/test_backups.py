@@ -17,7 +17,7 @@ from tests.support.declared import Program
 from tests.support.hosts import STACKS
 from tests.support.whole import declare_whole
 
-KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 
 
 @pytest.fixture(scope="module", name="lab")

@@ -10,10 +10,16 @@ import pytest
 from clouds.registry import clouds
 from components.model.loading.unsupported import UNSUPPORTED
 from components.model.teams.section import MOST_TEAMS
+from tests.model import make
 from tests.model.files import only, write
 from tests.model.loading.test_impossible import RADEON, changed
 
 ON_AWS = changed("control_plane.site", "use1")
+ACCOUNTS = changed("sites.use1.account", "123456789012")
+ACCOUNTS["sites"]["usw2"] = make.AWS | {"region": "us-west-2", "account": "123456789013"}
+GATEWAYS = changed("sites.room", make.ONPREM)
+GATEWAYS["sites"]["hall"] = {"kind": "onprem", "gateways": [make.ONPREM["gateways"][0] | {"name": "gw-1"}]}
+HOSTS = {"`serial`": {"serial": "X1"}, "`labels` of a host": {"labels": {}}}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "g4ad.xlarge": (changed("pools.gpu.machine_type", "g4ad.xlarge"), "NVIDIA"),
     "trn2.48xlarge": (changed("pools.gpu.machine_type", "trn2.48xlarge"), "NVIDIA"),
@@ -22,6 +28,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "control_plane.site": (ON_AWS, "a control plane cannot be elsewhere yet"),
     "storage": (changed("storage", {}), "is not supported yet"),
     "boxes": (changed("boxes", {}), "is not supported yet"),
+    "nvidia.com/mig-1g.10gb": (changed("extended_resources", ["nvidia.com/mig-1g.10gb"]), "pods get whole ones"),
+    "another `account`": (ACCOUNTS, "an environment has only one account"),
+    "fd00::/16": (changed("supernet", "fd00::/16"), "is not an IPv4 range"),
+    "`public_address` that is there twice": (GATEWAYS, "is the address of gw-0 in room too"),
+    "`serial`": (changed("bare_metal", "hosts.test.yaml"), "is not a key that Longhaul knows"),
+    "`labels` of a host": (changed("bare_metal", "hosts.test.yaml"), "is not a key that Longhaul knows"),
     "7,500 machines": (changed("pools.gpu.max", 7501), "7501 is more than 7500"),
 }
 
@@ -31,7 +43,9 @@ def test_what_the_page_calls_refused_is_refused(tmp_path: Path, root: Path, word
     (line,) = [line for line in page(root) if words in line]
     assert "*file*" in line
     raw, wrong = REFUSED[words]
-    assert wrong in only(write(tmp_path, raw)).wrong
+    raw = raw | {"sites": raw["sites"] | ({"colo": make.ONPREM} if words in HOSTS else {})}
+    hosts = make.rack(make.host("a", **HOSTS[words])) if words in HOSTS else None
+    assert wrong in only(write(tmp_path, raw, hosts=hosts)).wrong
 
 
 def test_every_line_that_speaks_of_the_file_is_tried(root: Path) -> None:

@@ -37,7 +37,7 @@ cOpkvP0nPGn3Ib+ONAjLd+LbpGgINq8B
 """Certificate of an authority, whose key nobody has."""
 
 AZURE = {"kind": "azure", "region": "westeurope", "subscription": UUID, "tenant": UUID, "image": IMAGE}
-AWS = {"kind": "aws", "region": "us-east-1", "image": "ami-0123456789abcdef0"}
+AWS = {"kind": "aws", "region": "us-east-1", "image": "ami-00000000000000001"}
 ONPREM = {"kind": "onprem", "gateways": [{"name": "gw-0", "public_address": "203.0.113.10"}]}
 
 
@@ -124,7 +124,7 @@ def full() -> dict[str, Any]:
         | {"reservation": {"id": AZURE_RESERVATION, "kind": "on-demand", "begins": "2027-03-01", "ends": "2027-03-28"}},
     }
     raw["backups"] = {
-        "recipients": ["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"],
+        "recipients": ["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"],
         "every_minutes": 10,
         "frequent_days": 2,
         "hourly_days": 14,

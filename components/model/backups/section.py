@@ -28,6 +28,7 @@ class Backups(Section):
     recipients: tuple[Recipient, ...] = Field(
         min_length=1,
         max_length=8,
+        # Its checksum is wrong: whoever copies it is refused, and not left with backups that nobody can open.
         examples=[["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"]],
     )
     """Public keys of age for which every backup is encrypted; any one of their private keys decrypts it. Machines have

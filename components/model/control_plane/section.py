@@ -10,11 +10,14 @@ from clouds.base.replaces import Replaces
 from clouds.base.section import LeftOut, Name, Section
 from components.model.control_plane.etcd import EtcdCluster, MainEtcdCluster, SyncLimits
 
+MOST_SERVERS = 15
+"""Largest number of API servers."""
+
 
 class ApiServers(Section):
     """Machines that run kube-apiserver, controller-manager and scheduler."""
 
-    servers: Annotated[int, Replaces.STATE] = Field(ge=1, le=15)
+    servers: Annotated[int, Replaces.STATE] = Field(ge=1, le=MOST_SERVERS)
     """Number of machines; about one for each 1,500 nodes."""
     machine_type: Annotated[str, Replaces.ROLE] = Field(examples=["Standard_D8s_v5"])
     """Machine type of the API servers."""

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from ipaddress import IPv4Address
+from urllib.parse import urlsplit
 
-from clouds.base.faults import Caution, Fault
+from clouds.base.faults import Caution, Fault, Location
 from components.model.depots.section import key_fault
 from components.model.environment import Environment
-from components.model.secrets.authority_pem import authority_fault, last_days
+from components.model.network.address_plan import plan
+from components.model.network.site_ranges import plan_errors
+from components.model.secrets.authority_pem import admits, authority_fault, last_days
 from contract.reasons.plan import FileReason
 
 WRITE_KEY = "what `gpg --export KEY | base64 --wrap=0` prints, of the key that signs depots"
 WRITE_AUTHORITY = (
     "the authority's own certificate, which docs/depot.md makes, and below it the one that takes over from it"
 )
+
+WRITE_SERVER = "an address outside the supernet, or one of the site's node range that no host has"
 
 
 def check_depots(environment: Environment) -> Iterator[Fault]:
@@ -25,6 +31,41 @@ def check_depots(environment: Environment) -> Iterator[Fault]:
         yield Fault(at=("depots", "key"), wrong=wrong, write=WRITE_KEY)
     if authority is not None and (wrong := authority_fault(authority)):
         yield Fault(at=("depots", "authority"), wrong=wrong, write=WRITE_AUTHORITY)
+    for name, site in environment.sites.items():
+        if site.depot is not None:
+            yield from _server(environment, name, site.depot)
+
+
+def _server(environment: Environment, site: str, depot: str) -> Iterator[Fault]:
+    """Yield a fault for a depot at an address that the plan gives to pods, Services or laptops, or that the site's
+    machines cannot reach, and for one for which `depots.authority` may not sign."""
+    at: Location = ("sites", site, "depot")
+    scheme, host = urlsplit(depot).scheme, urlsplit(depot).hostname or ""
+    authority = environment.depots.authority
+    if scheme == "https" and authority is not None and not admits(authority, host):
+        wrong = f"`depots.authority` may not sign for {host}: its name constraints leave it out"
+        write = "a name that it may sign for, or the certificate of an authority that may (docs/depot.md)"
+        yield Fault(at=at, wrong=wrong, write=write, basis=(("depots", "authority"),))
+    try:
+        address = IPv4Address(host)
+    except ValueError:
+        if host == "localhost" or host.endswith(".localhost"):
+            yield Fault(at=at, wrong=f"{host} is each machine itself", write="the depot's server, from each machine")
+        return
+    if address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified:
+        yield Fault(at=at, wrong=f"{address} is no server that other machines reach", write="the depot's own address")
+    if plan_errors(environment):
+        return
+    addresses = plan(environment)
+    ranges = {
+        **{f"pods of {name}": ranges.pods for name, ranges in addresses.sites.items()},
+        "Services": addresses.services,
+        "laptops": addresses.laptops,
+    }
+    for owner, range_ in ranges.items():
+        if address in range_:
+            basis: tuple[Location, ...] = (("supernet",), ("sites", "[key]"))
+            yield Fault(at=at, wrong=f"{address} is in {range_}, the range of {owner}", write=WRITE_SERVER, basis=basis)
 
 
 def depot_cautions(environment: Environment, today: date) -> Iterator[Caution]:

@@ -11,12 +11,14 @@ from clouds.base.phrases import word_list
 from clouds.base.pool_section import Pool
 from clouds.registry import cloud_of
 from components.model.control_plane.learner import learner_cautions
+from components.model.control_plane.section import MOST_SERVERS
 from components.model.control_plane.size import NODES_PER_SERVER, declared_nodes, least_memory_gib, least_servers
 from components.model.depots.checks import depot_cautions
 from components.model.environment import Environment
 from components.model.hosts.ssh_keys import pinned
 from components.model.network.domain_checks import domain_cautions
-from components.model.nodes.gpu_models import gpu_model_cautions
+from components.model.nodes.gpu_models import gpu_model_cautions, switch_cautions
+from components.model.nodes.rdma import plugin_cautions
 from components.model.policy.waiver_checks import ended
 from components.model.pools.capacity_kinds import SPOT, pool_kinds
 from components.model.pools.reservations import reservation_cautions
@@ -62,6 +64,8 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
     yield from team_cautions(environment)
     yield from reservation_cautions(environment, today)
     yield from gpu_model_cautions(environment)
+    yield from switch_cautions(environment)
+    yield from plugin_cautions(environment)
     yield from _guaranteed_spot(environment)
     yield from _missing_keys(environment)
     yield from _shared_keys(environment)
@@ -151,7 +155,9 @@ def small_control_plane(environment: Environment) -> Iterator[Caution]:
             at=("control_plane", "api", "servers"),
             basis=basis,
             wrong=f"{api.servers} are few for {nodes:,} nodes: about one for each {NODES_PER_SERVER:,}",
-            write=f"{servers}, and one more to survive the loss of one",
+            write=f"{servers}, and one more to survive the loss of one"
+            if servers < MOST_SERVERS
+            else f"several environments: one has at most {MOST_SERVERS} API servers (docs/limits.md)",
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from clouds.base.faults import Fault
 from components.model.access.checks import check_access, check_identity, check_operators_inside
+from components.model.backups.checks import check_backups
 from components.model.control_plane.checks import check_api_port, check_control_plane
 from components.model.control_plane.learner import check_learner
 from components.model.depots.checks import check_depots
@@ -22,8 +23,8 @@ from components.model.nodes.gpu_models import check_gpu_models
 from components.model.nodes.gpu_promises import check_gpus
 from components.model.policy.waiver_checks import check_waivers
 from components.model.pools.checks import check_base, check_fabric, check_fallbacks, check_pools, check_purchase
-from components.model.pools.machine_type_checks import check_machine_types
-from components.model.sites.checks import check_zones
+from components.model.pools.machine_type_checks import check_machine_types, check_units
+from components.model.sites.checks import check_blocks, check_zones
 from components.model.sites.existing import check_existing
 from components.model.sites.machine_names import check_names
 from components.model.sites.name_lengths import check_lengths
@@ -50,6 +51,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_fallbacks,
         check_base,
         check_machine_types,
+        check_units,
         check_hosts,
         check_access,
         check_gpus,
@@ -67,6 +69,8 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_operators_inside,
         check_vpn_sources,
         check_zones,
+        check_blocks,
+        check_backups,
         check_depots,
         check_learner,
         check_waivers,

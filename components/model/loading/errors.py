@@ -52,12 +52,12 @@ class ConfigurationError(Exception):
         self.warnings = tuple(warnings)
         count = len(self.problems)
         head = f"{count} problem{'s' if count != 1 else ''} in the environment:"
-        lines = [f"  {text}" for text in _folded(self.problems)]
-        doubts = [f"  warning: {text}" for text in _folded(self.warnings)]
+        lines = [f"  {text}" for text in folded(self.problems)]
+        doubts = [f"  warning: {text}" for text in folded(self.warnings)]
         super().__init__("\n".join([head, *lines, *doubts]))
 
 
-def _folded(problems: Iterable[Problem]) -> Iterator[str]:
+def folded(problems: Iterable[Problem]) -> Iterator[str]:
     """Yield the text of each problem. Problems with the same text and key at several places of a file are folded into
     one, at the first place."""
     alike: dict[tuple[str, ...], list[Problem]] = {}

@@ -81,8 +81,11 @@ def describe(item: ErrorDetails, schema: Schema) -> Fault:
         return _wrong_kind(item, location, node)
     if location[-1:] == ("[key]",):
         wrong = f"{show(item['input'])} cannot be a key here"
-        return Fault(at=location[:-1], wrong=wrong, write=_key_hint(schema, item["loc"][:-2]))
+        keys = _keys(schema, item["loc"][:-2])
+        return Fault(at=location[:-1], wrong=wrong, write=_almost(item["input"], keys) or _hint(keys))
     wrong = _wrong(item, node or {})
+    if kind == "string_pattern_mismatch" and (almost := _almost(item["input"], node or {})):
+        return Fault(at=location, wrong=wrong, write=almost)
     if location[:-1] == ("versions",) and isinstance(item["input"], str | int | float):
         return Fault(at=location, wrong=wrong, write=nearest_offered(str(location[-1]), show(item["input"])))
     return Fault(at=location, wrong=wrong, write=_write(item, schema, node or {}))
@@ -166,11 +169,20 @@ def _wrong_kind(item: ErrorDetails, location: Location, node: Node | None) -> Fa
     return Fault(at=(*location, "kind"), wrong=f"{show(item['ctx']['tag'])} is not a kind of site", write=kinds)
 
 
-def _key_hint(schema: Schema, path: Location) -> str:
-    """Return a sentence that describes valid keys of the mapping at ``path``."""
+def _keys(schema: Schema, path: Location) -> Node:
+    """Return the schema of the keys of the mapping at ``path``."""
     _, node = walk(schema, path)
     pattern = next(iter((node or {}).get("patternProperties", {})), None)
-    return _hint({"pattern": pattern, **(node or {}).get("propertyNames", {})})
+    return {"pattern": pattern, **(node or {}).get("propertyNames", {})}
+
+
+def _almost(given: object, node: Node) -> str:
+    """Return the value that differs from the given one by capital letters, spaces or one more letter at the end alone,
+    and that fits; empty when there is none."""
+    plain = "".join(given.split()).lower() if isinstance(given, str) else ""
+    pattern, most = node.get("pattern") or r"\b\B", node.get("maxLength", len(plain))
+    fitting = (text for text in (plain, plain[:-1]) if len(text) <= most and re.search(pattern, text))
+    return next(fitting, "") if plain else ""
 
 
 def _hint(node: Node) -> str:

@@ -44,7 +44,7 @@ def validate(model: type[SectionT], raw: dict[str, Any]) -> Validated[SectionT]:
     try:
         return Validated(value=_read(model, raw))
     except ValidationError as error:
-        errors = error.errors(include_url=False)
+        errors = _errors(error)
     schema = schema_of(model)
     findings = tuple(describe(_as_given(item, raw, schema), schema) for item in errors if not _echoes(item, errors))
     broken: set[Location] = set()
@@ -53,8 +53,13 @@ def validate(model: type[SectionT], raw: dict[str, Any]) -> Validated[SectionT]:
         try:
             return Validated(value=_read(model, raw), findings=findings, broken=frozenset(broken))
         except ValidationError as error:
-            errors = error.errors(include_url=False)
+            errors = _errors(error)
     return Validated(value=None, findings=findings, broken=frozenset(broken))
+
+
+def _errors(error: ValidationError) -> list[ErrorDetails]:
+    """Return pydantic's errors without those of defaults that depend on a wrong value beside them."""
+    return [item for item in error.errors(include_url=False) if item["type"] != "default_factory_not_called"]
 
 
 def _as_given(item: ErrorDetails, raw: dict[str, Any], schema: Schema) -> ErrorDetails:

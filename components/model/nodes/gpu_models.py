@@ -20,6 +20,14 @@ KNOWN = frozenset(
 """Words in the names of NVIDIA's GPUs (docs.nvidia.com, "NVIDIA Data Center GPU Driver", supported hardware). Graphics
 cards are known by their series alone."""
 
+BOARD = 8
+"""Number of GPUs on an HGX board."""
+HIDDEN_SWITCHES = frozenset({"B200", "B300"})
+"""Words of GPUs on boards whose NVSwitches, of the fourth generation, are not visible on the PCI bus
+(docs.nvidia.com, "NVIDIA Fabric Manager User Guide")."""
+DEFAULTS = ("installed", "auto")
+"""Values of a host's `gpu_driver` and `gpu_switches` with which Longhaul looks for NVSwitches on the PCI bus."""
+
 FOREIGN = re.compile(
     r"AMD|Instinct|Radeon|MI\d+[AX]?|V620|V710|Intel|Gaudi\d?|Trainium\d?|Inferentia\d?", re.IGNORECASE
 )
@@ -49,6 +57,23 @@ def gpu_model_cautions(environment: Environment) -> Iterator[Caution]:
                 at=at,
                 wrong=f"Longhaul knows no GPU {model!r}: machines get no work unless their GPUs' names contain it",
                 write=f"{close[0]}, if that was meant" if close else "the words that `nvidia-smi -L` prints",
+            )
+
+
+def switch_cautions(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each host whose NVSwitches are not on its PCI bus (docs/gpu-drivers.md): without the fabric
+    manager, which `auto` then leaves out, no program starts on its GPUs."""
+    for index, host in enumerate(environment.hosts):
+        words = set(re.split(r"[ -]", host.gpu_model))
+        if host.gpus == BOARD and words & HIDDEN_SWITCHES and (host.gpu_driver, host.gpu_switches) == DEFAULTS:
+            yield Caution(
+                reason=FileReason.SWITCHES_HIDDEN,
+                about=host.name,
+                at=("hosts", index, "gpu_switches"),
+                basis=(("hosts", index, "gpu_model"), ("hosts", index, "gpus")),
+                wrong=f"the PCI bus does not show the NVSwitches of a board with {BOARD} {host.gpu_model}: without "
+                "their fabric manager no program starts on the GPUs",
+                write="present; or absent, if the host has no NVSwitches",
             )
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from clouds.base.faults import Caution
 from clouds.base.machine_types import Rdma
+from clouds.base.phrases import word_list
 from clouds.registry import cloud_of
+from contract.reasons.plan import FileReason
 
 if TYPE_CHECKING:
     from components.model.environment import Environment
@@ -20,6 +25,10 @@ EFA_HUGE_PAGES = 5128
 """Number of huge pages of 2 MiB on machines with Elastic Fabric Adapters: as many as AWS's driver package reserves
 (docs.aws.amazon.com, EKS, "Run machine learning training on Amazon EKS with Elastic Fabric Adapter"). AWS's script that
 checks an EFA installation calls them enough for current instance types."""
+
+AMAZONS_REGISTRY = re.compile(r"\d{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/")
+"""Beginning of the names of images in registries that no one reads without credentials (docs.aws.amazon.com, "Private
+registry authentication in Amazon ECR")."""
 
 
 def shared_resource(kind: Rdma) -> str:
@@ -61,3 +70,22 @@ def rdma_kinds(environment: Environment) -> tuple[Rdma, ...]:
 def has_shared_rdma(environment: Environment) -> bool:
     """Return whether a node of the environment has InfiniBand or RoCE."""
     return any(kind in SHARED for kind in rdma_kinds(environment))
+
+
+def plugin_cautions(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution if nodes would pull the plugin for Elastic Fabric Adapters from a registry that wants
+    credentials, which they have not. A depot's builder has them."""
+    image = environment.images.efa_device_plugin
+    if image is None or not AMAZONS_REGISTRY.match(image):
+        return
+    sites = environment.sites
+    pools = [name for name in pools_with(environment, Rdma.EFA) if sites[environment.pools[name].site].depot is None]
+    if pools:
+        yield Caution(
+            reason=FileReason.IMAGE_NEEDS_CREDENTIALS,
+            at=("images", "efa_device_plugin"),
+            basis=(("pools",), ("sites",)),
+            wrong=f"nodes of {word_list(pools)} have no credentials for this registry, so their pods get no adapters",
+            write="a copy in a registry that nodes read without credentials, or a `depot` at the pools' sites "
+            "(docs/gpu-pods.md)",
+        )

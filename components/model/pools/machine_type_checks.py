@@ -12,6 +12,13 @@ from clouds.registry import cloud_of, clouds
 from components.model.environment import Environment
 from components.model.nodes.gpu_models import NVIDIA_ONLY
 
+MEMORY_EACH_GIB = 256
+"""Memory of a virtual core that no machine type has, GiB. The most are 109 of Azure's ``Standard_M8-2ms``
+(learn.microsoft.com, "Constrained vCPU capable VM sizes")."""
+SSD_GB = range(40, 500_000)
+"""Local storage that machine types have, GB: 50 of EC2's ``c5d.large`` to 335,520 of its ``d3en.12xlarge``
+(docs.aws.amazon.com, "Amazon EC2 instance types", instance store)."""
+
 IMAGES = "amd64"
 """Processors of the images that are baked, and of every tool in tools.toml."""
 
@@ -72,6 +79,22 @@ def check_machine_types(environment: Environment) -> Iterator[Fault]:
                 yield from _check_machine_type(types, wanted=wanted, cloud=site.kind)
             else:
                 yield _other_processor(types, wanted=wanted, cloud=site.kind)
+
+
+def check_units(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each declared machine type whose numbers are in another unit: the autoscaler would ask for
+    machines for pods that fit on none."""
+    for name, kind in environment.machine_types.items():
+        at: Location = ("machine_types", name)
+        if kind.memory_gib > MEMORY_EACH_GIB * kind.vcpus:
+            wrong = f"{kind.memory_gib:,} GiB for {kind.vcpus:,} cores are more than any machine has"
+            write = f"{max(kind.memory_gib // 1024, 1):,}, if that is MiB"
+            yield Fault(at=(*at, "memory_gib"), wrong=wrong, write=write, basis=((*at, "vcpus"),))
+        if kind.local_ssd_gb and kind.local_ssd_gb not in SSD_GB:
+            few, size = kind.local_ssd_gb < SSD_GB.start, kind.local_ssd_gb
+            wrong = f"{size:,} GB are {'less' if few else 'more'} than any machine with local disks has"
+            write = f"{size * 1000}, if that is TB" if few else f"{size // 1000}, if that is MB"
+            yield Fault(at=(*at, "local_ssd_gb"), wrong=wrong, write=write)
 
 
 def _other_processor(types: dict[str, MachineProperties], *, wanted: _Wanted, cloud: str) -> Fault:

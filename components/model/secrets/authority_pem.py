@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING
 
 from clouds.base.inputs import PRIVATE_KEY
 
 if TYPE_CHECKING:
-    from cryptography.x509 import Certificate
+    from cryptography.x509 import Certificate, GeneralName, NameConstraints
 
 _CERTIFICATES = re.compile(
     r"\s*(-----BEGIN CERTIFICATE-----\r?\n[A-Za-z0-9+/=\s]+\n-----END CERTIFICATE-----\s*)+", re.ASCII
@@ -37,6 +38,42 @@ def last_days(text: str) -> list[date]:
         return [certificate.not_valid_after_utc.date() for certificate in _read(text)]
     except ValueError:
         return []
+
+
+def admits(text: str, host: str) -> bool:
+    """Return whether some authority in a text may sign for a server's name or IPv4 address: its name constraints admit
+    it (RFC 5280, 4.2.1.10). True for a text that cannot be read."""
+    from cryptography.x509 import NameConstraints
+
+    try:
+        certificates = _read(text)
+    except ValueError:
+        return True
+    constraints = (
+        [extension.value for extension in certificate.extensions if isinstance(extension.value, NameConstraints)]
+        for certificate in certificates
+    )
+    return any(all(_permits(each, host) for each in of_one) for of_one in constraints)
+
+
+def _permits(constraints: NameConstraints, host: str) -> bool:
+    from cryptography.x509 import DNSName, IPAddress
+
+    try:
+        address: IPv4Address | None = IPv4Address(host)
+    except ValueError:
+        address = None
+
+    def holds(name: GeneralName) -> bool:
+        if address is not None:
+            return isinstance(name, IPAddress) and isinstance(name.value, IPv4Network) and address in name.value
+        base = name.value.lower() if isinstance(name, DNSName) else "."
+        return host == base or host.endswith(f".{base.removeprefix('.')}")
+
+    kind = DNSName if address is None else IPAddress
+    permitted = [name for name in constraints.permitted_subtrees or () if isinstance(name, kind)]
+    excluded = [name for name in constraints.excluded_subtrees or () if isinstance(name, kind)]
+    return (not permitted or any(map(holds, permitted))) and not any(map(holds, excluded))
 
 
 def _read(text: str) -> list[Certificate]:

@@ -36,12 +36,18 @@ def check_names(environment: Environment) -> Iterator[Fault]:
         elif gateway.startswith(tuple(f"{role}-" for role in reserved)):
             wrong = f"{gateway!r} begins like the name of a control-plane machine"
             yield Fault(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}")
-    prefixes = tuple(f"{part}-" for part in (*reserved, *environment.pools))
+    owners = {
+        **{f"{pool}-": f"begins like the machines of the pool {pool}" for pool in environment.pools},
+        **{f"{role}-": "begins like the name of a control-plane machine" for role in reserved},
+    }
     for index, host in enumerate(environment.hosts):
         name, at = host_node_name(environment, host.name), ("hosts", index, "name")
-        if host.name in taken or host.name.startswith(prefixes):
-            wrong = f"{name!r}, the name of its machine, is a name that Longhaul gives to one of its own machines"
-            yield Fault(at=at, wrong=wrong, write="another name", basis=(("name",), ("pools",)))
+        clash = next((wrong for prefix, wrong in owners.items() if host.name.startswith(prefix)), "")
+        if host.name in taken:
+            clash = f"is the name of the gateway {host.name} too"
+        if clash:
+            write = f"another name, such as one that begins with {host.site}-"
+            yield Fault(at=at, wrong=clash, write=write, basis=(("name",), ("pools",)))
         elif len(name) > NODE:
             wrong = f"{name!r}, the name of its machine, has {len(name)} characters"
             most = NODE - len(environment.name) - 1

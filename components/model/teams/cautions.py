@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from clouds.base.faults import Caution
+from clouds.base.phrases import word_list
 from components.model.environment import Environment
+from components.model.pools.capacity_kinds import kinds
+from components.model.pools.reservations import BLOCK
 from contract.reasons.plan import FileReason
 
 
 def team_cautions(environment: Environment) -> Iterator[Caution]:
     """Yield the cautions about teams' groups and namespaces."""
     yield from _shared_groups(environment)
+    yield from _guaranteed_blocks(environment)
     if environment.teams:
         yield from _namespaces_of_no_team(environment)
 
@@ -32,6 +36,34 @@ def _shared_groups(environment: Environment) -> Iterator[Caution]:
                     wrong=f"{group} is in the team {earlier} too: its people use the shares of both",
                     write="a group for each team, or keep it, if that is meant",
                 )
+
+
+def _guaranteed_blocks(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each kind of which teams are guaranteed more than there is outside of Capacity Blocks."""
+    lasting = {
+        name: pool
+        for name, pool in environment.pools.items()
+        if pool.reservation is None or pool.reservation.kind != BLOCK
+    }
+    blocks = [name for name in environment.pools if name not in lasting]
+    always = kinds(environment.model_copy(update={"pools": lasting})) if blocks else {}
+    for kind in kinds(environment).values() if blocks else ():
+        teams = {name: team.shares.get(kind.name) for name, team in environment.teams.items()}
+        gpus = {name: share.gpus for name, share in teams.items() if share is not None}
+        least = always[kind.name].gpus if kind.name in always else 0
+        total = sum(gpus.values())
+        if least < total <= kind.gpus:
+            team = next(name for name in reversed(gpus) if gpus[name])
+            of_kind = [name for name in blocks if name in kind.sources]
+            yield Caution(
+                reason=FileReason.BLOCK_GUARANTEED,
+                about=kind.name,
+                at=("teams", team, "shares", kind.name, "gpus"),
+                basis=(("pools",), ("teams",)),
+                wrong=f"teams are guaranteed {total:,} gpus of {kind.name} together, and there are {least:,} while the "
+                f"Capacity Block of {word_list(of_kind)} is not there",
+                write=f"{f'{least:,} together' if least else 'no guarantee'}: teams borrow the block's while it lasts",
+            )
 
 
 def _namespaces_of_no_team(environment: Environment) -> Iterator[Caution]:

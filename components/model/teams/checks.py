@@ -18,22 +18,22 @@ TOLERATIONS = 8
 """Largest number of tolerations of a flavor (kueue.x-k8s.io/v1beta2, ``ResourceFlavorSpec``)."""
 KNOWN_RESOURCES = (GPU_RESOURCE, EFA_RESOURCE, *map(shared_resource, SHARED))
 """Resources of device plugins that teams' queues know without the file."""
+DIVIDED = (f"{GPU_RESOURCE}.", "nvidia.com/mig-")
+"""Prefixes of the resources that NVIDIA's device plugin offers of divided GPUs (k8s-device-plugin, "Shared Access to
+GPUs", "MIG strategy"); here it offers none of them."""
 OURS = ("default", NAMESPACE)
 """Namespaces whose names no team may have, in addition to Kubernetes' own (``kube-…``)."""
 
 
 def check_teams(environment: Environment) -> Iterator[Fault]:
-    """Yield every fault of the teams."""
+    """Yield every fault of the teams, and of the resources that their jobs may request."""
+    yield from _check_resources(environment)
     if not environment.teams:
         return
     known = kinds(environment)
     if not has_queues(environment):
         basis: tuple[Location, ...] = (("teams",),)
         yield Fault(at=("queues",), wrong="teams have queues", write="true, or leave it out", basis=basis)
-    for index, resource in enumerate(environment.extended_resources):
-        if resource in KNOWN_RESOURCES:
-            wrong = f"queues know {resource} already"
-            yield Fault(at=("extended_resources", index), wrong=wrong, write="leave it out")
     for name, team in environment.teams.items():
         yield from _check_name(environment, name)
         yield from _check_people(environment, name, team)
@@ -46,6 +46,20 @@ def check_teams(environment: Environment) -> Iterator[Fault]:
     for capacity in known.values():
         yield from _check_total(environment, capacity)
         yield from _check_taints(environment, capacity)
+
+
+def _check_resources(environment: Environment) -> Iterator[Fault]:
+    resources = environment.extended_resources
+    for index, resource in enumerate(resources):
+        if resource.startswith(DIVIDED):
+            wrong = f"{resource} is a part of a GPU, and pods get whole ones (docs/limits.md)"
+        elif resource in resources[:index]:
+            wrong = f"{resource} is named before"
+        elif environment.teams and resource in KNOWN_RESOURCES:
+            wrong = f"queues know {resource} already"
+        else:
+            continue
+        yield Fault(at=("extended_resources", index), wrong=wrong, write="leave it out")
 
 
 def _types_fit(environment: Environment) -> bool:

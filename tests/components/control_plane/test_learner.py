@@ -25,7 +25,7 @@ MACHINE = "azure-native:compute:VirtualMachine"
 DISK = "azure-native:compute:Disk"
 READINESS = "pulumi-python:dynamic/longhaul:Readiness"
 NAME = "lab-etcd-learner"
-KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 UNIT = STACKS.parent / "images/rootfs/etc/systemd/system/etcd.service"
 VOTERS = {f"lab-etcd-{index}" for index in range(3)}
 

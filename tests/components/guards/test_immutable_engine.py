@@ -81,7 +81,7 @@ def test_what_lasts_stays_until_all_goes(stack: Stack) -> None:
 
 
 def test_backups_stay_declared_and_are_kept_no_shorter(stack: Stack) -> None:
-    key = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+    key = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 
     def declared(days: int) -> dict[str, Any]:
         return {**stack.environment, "backups": {"recipients": [key], "daily_days": days}}

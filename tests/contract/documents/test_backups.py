@@ -20,7 +20,7 @@ from tests.support.hosts import STACKS
 from tests.support.project import REPOSITORY
 
 NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
-KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 VAULT = "https://lh-lab-0123.vault.azure.net"
 
 

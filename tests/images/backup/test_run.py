@@ -32,7 +32,7 @@ from tests.lab.cloud.test_backup_storage import GRANT, RETENTION, grant, member
 from tests.lab.cloud.test_blobs import ACCOUNT, URL, account
 
 NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
-KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 
 
 def voices(*words: str) -> list[AnsweringMember]:

@@ -24,7 +24,7 @@ from longhaul.etcd_backups.snapshots import open_snapshot
 from longhaul.terminal.exits import CommandError, Exit
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
-KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 TOLD = {
     "format": "1",
     "environment": "lab",

@@ -16,7 +16,7 @@ from contract.documents.node_answers import BackupState, NewestBackup, to_text
 from longhaul.backups.on_demand import back_up, check_learner
 from longhaul.terminal.exits import CommandError, Exit
 
-KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 
 
 def lab(root: Path, *, learner: bool = True) -> Environment:

@@ -120,6 +120,7 @@ def test_a_wrong_file_is_reported_whole_and_nothing_else_happens(
 def test_validate_refuses_user_data_over_the_clouds_limit(checkout: Checkout) -> None:
     raw = checkout.environment()
     raw["sites"]["use1"] = {**make.AWS, "depot": "https://depot.example.internal"}
+    raw["sites"]["weu"]["depot"] = "https://depot.example.internal"
     raw["pools"] = {"cpu": {"site": "use1", "machine_type": "m7i.xlarge", "max": 1}}
     for count, code in ((2, Exit.OK), (20, Exit.USAGE)):
         checkout.write(raw | {"depots": {"key": make.DEPOTS_KEY, "authority": EXAMPLE_AUTHORITY * count}})

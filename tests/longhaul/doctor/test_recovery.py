@@ -14,7 +14,7 @@ from longhaul.doctor.target import DoctorTarget
 from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.doctor.world import raw_environment, target
 
-KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 
 
 def environment(**changes: Any) -> DoctorTarget:

@@ -35,7 +35,7 @@ from longhaul.status.verdicts import Status, judge
 from longhaul.terminal.exits import CommandError, Exit
 
 RUNNING = CloudView(provisioning="Succeeded", power="running")
-RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kdeu8pdvqg0jz7l"
+RECIPIENT = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 REACHED = ApiEndpoint(url="https://api/readyz", reached=True, ready=True)
 Judged = Callable[..., Status]
 

@@ -89,5 +89,5 @@ def test_a_machine_type_that_nobody_knows() -> None:
 
 def test_a_declared_machine_type_stands_before_the_built_in_one() -> None:
     raw = make.minimal()
-    raw["machine_types"] = {"Standard_L8s_v3": {"cloud": "azure", "vcpus": 1, "memory_gib": 1, "local_ssd_gb": 7}}
-    assert make.environment(raw).machine_type("Standard_L8s_v3").local_ssd_gb == 7
+    raw["machine_types"] = {"Standard_L8s_v3": {"cloud": "azure", "vcpus": 1, "memory_gib": 1, "local_ssd_gb": 70}}
+    assert make.environment(raw).machine_type("Standard_L8s_v3").local_ssd_gb == 70

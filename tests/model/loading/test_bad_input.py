@@ -29,8 +29,8 @@ SAME, LISTED = "is also the address of", "by its place in the list"
         ([host("a", address="10.68.128.11"), host("b")], "hosts.0.address", f"10.68.128.11 {SAME} hosts.1, {LISTED}"),
         ([host("a"), host("b", address="10.68.128.10")], "hosts.1.address", f"10.68.128.10 {SAME} hosts.0, {LISTED}"),
         ([host(name, address="10.68.128.99") for name in "ab"], "hosts.1.address", f"10.68.128.99 {SAME} hosts.0"),
-        ([host("gw-0")], "hosts.0.name", "'test-gw-0', the name of its machine, is a name"),
-        ([host("etcd-3")], "hosts.0.name", "'test-etcd-3', the name of its machine, is a name"),
+        ([host("gw-0")], "hosts.0.name", "is the name of the gateway gw-0 too"),
+        ([host("etcd-3")], "hosts.0.name", "begins like the name of a control-plane machine"),
         ([host("h" * 59)], "hosts.0.name", "has 64 characters"),
         ([host("a", gpu_model="H100")], "hosts.0.gpu_model", "is about GPUs, and there are none"),
         ([host("a", gpu_nvlinks=0)], "hosts.0.gpu_nvlinks", "is about GPUs, and there are none"),
@@ -69,7 +69,7 @@ def test_the_learner_needs_an_address_beside_those_of_seven_members(tmp_path: Pa
 
 def test_more_hosts_than_the_site_has_room_for(tmp_path: Path) -> None:
     raw = make.full()
-    raw["sites"]["colo"]["range"] = "10.68.0.0/20"
+    raw["sites"]["colo"] |= {"range": "10.68.0.0/20", "prefix": 20}
     problem = only(write(tmp_path, raw, hosts=make.rack(*(make.host(f"h{index}") for index in range(129)))))
     assert problem.key == "sites.colo.prefix"
     assert "room for 128 hosts, the hosts file lists 129" in problem.wrong
