@@ -1,4 +1,4 @@
-"""What a company's own file had that passed, and could not work: each is refused or warned of, with what to write."""
+"""A company's own file: values that passed and could not work are refused or warned of, with what to write."""
 
 from __future__ import annotations
 
