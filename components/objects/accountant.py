@@ -15,6 +15,7 @@ from components.model.secrets.certificates import ADMINISTRATORS_GROUP, MASTERS_
 from components.objects.admission import NEW_LABELS, OLD_LABELS, refuse
 from components.objects.node_labels import NEW_NOTES, OLD_NOTES, changed
 from components.objects.program_permissions import grant
+from components.objects.queue_changes import same
 from contract.conditions import BEYOND_QUEUE
 from contract.labels import HELD_LABEL, TEAM_LABEL
 from contract.object_names import ACCOUNTANT_LEASE, SYSTEM_NAMESPACE
@@ -31,17 +32,24 @@ PART = ACCOUNTANT_ACCOUNT
 HOLDS, LABEL, NAMESPACES = "longhaul-team-holds", "longhaul-held-label", "longhaul-accountant-namespaces"
 """Names of three policies: what a closed namespace refuses, who closes and opens it, and what the accountant may change
 of namespaces."""
+ENDS = "longhaul-accountant-jobs"
+"""Name of the policy for what the accountant may change of jobs."""
 
 CLOSED = "pods run there that the team's queue has not admitted"
 REFUSAL = f"no new pods in this namespace and no nodes for its pods: {CLOSED}. Delete them"
 WRITERS = f"the label {HELD_LABEL} of a namespace is for the accountant to write"
 CHANGES = f"of namespaces, the accountant writes teams' label {HELD_LABEL} and condition {BEYOND_QUEUE} alone"
+ENDINGS = (
+    "the accountant suspends Jobs of teams, and sets a suspended JobSet's numbers of active Jobs to zero: it changes"
+    " nothing else of jobs"
+)
 
 FOLLOW = ["list", "watch"]
 CLUSTER_RULES: tuple[PolicyRuleArgsDict, ...] = (
     {"api_groups": [""], "resources": ["pods"], "verbs": FOLLOW},
-    {"api_groups": ["batch"], "resources": ["jobs"], "verbs": FOLLOW},
-    {"api_groups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": FOLLOW},
+    {"api_groups": ["batch"], "resources": ["jobs"], "verbs": [*FOLLOW, "patch"]},
+    {"api_groups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": [*FOLLOW, "get"]},
+    {"api_groups": ["jobset.x-k8s.io"], "resources": ["jobsets/status"], "verbs": ["patch"]},
     {
         "api_groups": ["kueue.x-k8s.io"],
         "resources": ["clusterqueues", "localqueues", "workloads"],
@@ -76,6 +84,7 @@ class AccountantAccess(ComponentResource):
                 HOLDS: holds_policy(),
                 LABEL: label_policy(),
                 NAMESPACES: namespaces_policy(),
+                ENDS: ends_policy(),
             }.items()
         ]
         grant(ACCOUNTANT_USER, CLUSTER_RULES, {SYSTEM_NAMESPACE: LEASE_RULES}, part=PART, parent=self, after=limits)
@@ -156,6 +165,50 @@ def namespaces_policy() -> ValidatingAdmissionPolicySpecArgsDict:
                     f"&& {changed(OLD_NOTES, NEW_NOTES)}.size() == 0 && {kept} && {conditions}"
                 ),
                 "message": CHANGES,
+                "reason": "Forbidden",
+            }
+        ],
+    }
+
+
+def ends_policy() -> ValidatingAdmissionPolicySpecArgsDict:
+    """Return the policy that lets the accountant suspend Jobs of teams, and count no active Jobs of a suspended JobSet
+    (services/accountant/job_endings.py)."""
+    # Jobs have two fields that each write changes, besides who wrote them.
+    written = ["generation", "resourceVersion", "managedFields"]
+    metadata = same("object.metadata", "oldObject.metadata", written)
+    suspended = f"object.spec.?suspend.orValue(false) && {same('object.spec', 'oldObject.spec', ['suspend'])}"
+    zero = (
+        "object.status.?replicatedJobsStatus.orValue([]).all(n, oldObject.status.?replicatedJobsStatus.orValue([])"
+        f".exists(o, o.name == n.name && n.?active.orValue(0) == 0 && {same('n', 'o', ['active'])}))"
+    )
+    # The list has a role of each name once.
+    as_many = " == ".join(f"{side}.status.?replicatedJobsStatus.orValue([]).size()" for side in ("object", "oldObject"))
+    counted = (
+        "oldObject.spec.?suspend.orValue(false) && has(object.status) && has(oldObject.status)"
+        f" && {same('object.status', 'oldObject.status', ['replicatedJobsStatus'])} && {zero} && {as_many}"
+    )
+    is_team = f"'{TEAM_LABEL}' in namespaceObject.metadata.?labels.orValue({{}})"
+    return {
+        "match_constraints": {
+            "resource_rules": [
+                {"api_groups": [group], "api_versions": ["*"], "operations": ["UPDATE"], "resources": resources}
+                for group, resources in (
+                    ("batch", ["jobs", "jobs/status"]),
+                    ("jobset.x-k8s.io", ["jobsets", "jobsets/status"]),
+                )
+            ]
+        },
+        "match_conditions": [
+            {"name": "by-the-accountant", "expression": f"request.userInfo.username == '{ACCOUNTANT_USER}'"}
+        ],
+        "failure_policy": "Fail",
+        "validations": [
+            {
+                "expression": (
+                    f"{is_team} && {metadata} && (request.resource.resource == 'jobs' ? {suspended} : {counted})"
+                ),
+                "message": ENDINGS,
                 "reason": "Forbidden",
             }
         ],

@@ -1,6 +1,9 @@
 """Values that JobSet's webhook writes into the lists of a new JobSet (its pkg/webhooks/jobset_webhook.go, ``Default``),
 and not into those of a changed one, whose lists must stay as they are.
 
+The webhook writes the network of a new JobSet too, and JobSet's controller cannot do without (its
+pkg/controllers/jobset_controller.go, ``dnsHostnamesEnabled``). A changed JobSet that leaves it out keeps its own.
+
 A client that patches a JobSet replaces its lists as a whole, because a merge patch knows no other way (RFC 7396):
 ``kubectl apply`` without ``--server-side``, and Helm. So the same file, applied again, would be refused.
 """
@@ -32,6 +35,8 @@ def jobset_defaults() -> str:
             "{'whenDeleted': 'Delete'}",
         ),
     ]
+    network = "JSONPatch{op: 'add', path: '/spec/network', value: dyn(oldObject.spec.network)}"
+    patches.append(f"(!has(object.spec.network) && has(oldObject.spec.network) ? [{network}] : [])")
     return f"request.operation == 'UPDATE' && request.resource.resource == 'jobsets' ? {' + '.join(patches)} : []"
 
 

@@ -14,6 +14,8 @@ from components.model.teams.queues import JOBSET, KUEUE
 from components.objects.team_conditions import CREATED, by, jobs, kind, owners, same_owners
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
 
 CHANGES = "longhaul-queues-changes"
@@ -36,11 +38,11 @@ def changes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     is_service, is_queue = (f"request.resource.resource == '{resource}'" for resource in ("services", "clusterqueues"))
     is_cluster = "!has(request.namespace)"
     updating = "request.operation == 'UPDATE'"
-    pods = _same("object.spec", "oldObject.spec", POD_FIELDS)
-    job = _same("object.spec.template.spec", "oldObject.spec.template.spec", POD_FIELDS)
+    pods = same("object.spec", "oldObject.spec", POD_FIELDS)
+    job = same("object.spec.template.spec", "oldObject.spec.template.spec", POD_FIELDS)
     # JobSet's webhook keeps the roles of a JobSet, whoever asks; Kueue writes them anew in another form.
     content = (
-        f"{same_owners()} && ({is_pod} ? {pods} : {_same('object.spec', 'oldObject.spec', JOB_FIELDS)}"
+        f"{same_owners()} && ({is_pod} ? {pods} : {same('object.spec', 'oldObject.spec', JOB_FIELDS)}"
         f" && ({is_set} || {job}))"
     )
     part = "{}.exists(o, o.kind == 'JobSet' && o.apiVersion.startsWith('jobset.x-k8s.io/'))"
@@ -76,7 +78,7 @@ def changes_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     }
 
 
-def _same(new: str, old: str, changeable: tuple[str, ...]) -> str:
+def same(new: str, old: str, changeable: Sequence[str]) -> str:
     """Return the condition (CEL) that all fields but those that are ``changeable`` are as they were."""
     return (
         f"{new}.all(k, k in {list(changeable)} || k in {old} && {old}[k] == {new}[k])"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.objects.team_conditions import TEMPLATES, by_trusted, jobs, kind, refusing
+from components.objects.team_conditions import CREATED, TEMPLATES, by_trusted, jobs, kind, refusing
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
@@ -15,17 +15,26 @@ LENGTHS = "longhaul-team-lengths"
 LONGEST_KIB = 128
 """Longest specification with annotations, in KiB. `kubectl apply` repeats the specification in an annotation, and a
 single argument of a program is no longer than this (Linux, ``MAX_ARG_STRLEN``)."""
+WHOLE_KIB = 240
+"""Longest object with its metadata, in KiB: labels, and what each client writes of fields, have no limit of their own.
+etcd takes no object above 1.5 MiB (etcd.io, "System limits"), and JSON may write a character as six. An object at that
+limit could not be suspended, ended or counted any more."""
+LARGE = f"a job, a template or a pod is at most {WHOLE_KIB} KiB with its labels, annotations and managedFields"
 LONG = f"what a job, a template or a pod declares is at most {LONGEST_KIB} KiB: put files into ConfigMaps or volumes"
 
 
 def lengths_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that refuses specifications of pods that are too long. In a JobSet, that is each role's."""
     both = ("CREATE", "UPDATE")
-    roles = "object.spec.replicatedJobs.map(r, [r.template])"
+    roles = "object.spec.?replicatedJobs.orValue([]).map(r, [r])"
     other = "[[object.spec, object.metadata.?annotations.orValue({})]]"
     declared = f"(request.resource.resource == 'jobsets' ? {roles} : {other})"
     short = f"{declared}.all(d, '%s'.format([d]).size() <= {LONGEST_KIB * 1024})"
+    whole = "bytes('%s'.format([[{0}.metadata, {0}.spec]])).size()"
+    small = f"{whole.format('object')} <= {WHOLE_KIB * 1024}"
+    smaller = f"!({CREATED}) && {whole.format('object')} <= {whole.format('oldObject')}"
     changed = [rule for path in TEMPLATES for rule in kind(*path, *both)]
     rules = [*jobs(*both), *kind("batch", "cronjobs", *both), *changed, *kind("", "pods", *both)]
     # Controllers copy what was short enough.
-    return refusing(rules, {f"{by_trusted()} || {short}": LONG})
+    trusted = by_trusted()
+    return refusing(rules, {f"{trusted} || {short}": LONG, f"{trusted} || {small} || {smaller}": LARGE})

@@ -22,7 +22,8 @@ COUNTS = {
     "count/jobsets.jobset.x-k8s.io": "1000",
     "count/secrets": "500",
     "count/configmaps": "500",
-    "services": "500",
+    # A JobSet has one, and cannot start without.
+    "services": "1500",
     # All Services of the cluster share 2,768 (kube-apiserver's default range), and a Service may have many.
     "services.nodeports": "100",
     "persistentvolumeclaims": "1000",

@@ -46,6 +46,9 @@ from components.objects.team_conditions import (
 )
 from components.objects.team_endings import ASKED, ENDS, deletions_policy, ends_policy
 from components.objects.team_lengths import LENGTHS, lengths_policy
+from components.objects.team_parts import PARTS, parts_policy
+from components.objects.team_tolerations import TOLERATIONS, tolerations_policy
+from contract.users import ACCOUNTANT_USER
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -101,6 +104,9 @@ FROZEN = (
     "a job that runs keeps its size: it may shrink, end sooner, or be suspended, which puts it into the queue again;"
     " to grow it or to change it otherwise, suspend it in the same change, or make another"
 )
+NAMED_SERVICES = (
+    "a JobSet keeps its network and its volume claims, by which its controller makes Services and claims: make another"
+)
 PLACED = "the scheduler places a team's pods: leave nodeName out, and select nodes by their labels"
 LIFTED = "only Kueue lifts its own gates"
 
@@ -120,6 +126,8 @@ class TeamPolicies(ComponentResource):
             ASKED: deletions_policy(),
             LENGTHS: lengths_policy(),
             ADMISSIONS: admissions_policy(),
+            PARTS: parts_policy(),
+            TOLERATIONS: tolerations_policy(),
         }.items():
             # The first policy names the queue before another refuses objects that have none.
             refuse(policy, spec, part=PART, parent=self, after=[named])
@@ -182,6 +190,10 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     # JobSet finds its Jobs, and counts those that succeeded, by labels.
     kept = f"object.spec == oldObject.spec && {_same_labels()}"
     runs = f"!{suspended} && !{was}"
+    # The definition of JobSets says the same, and lets both be left out (jobset 0.12, api/jobset/v1alpha2).
+    claims = " && ".join(
+        f"object.spec.?{field} == oldObject.spec.?{field}" for field in ("network", "volumeClaimPolicies")
+    )
     templates = templates_of("object")
     few = f"{only('m.?labels.orValue({})', list(PEOPLE_KEYS[:2]))} && {only('m.?annotations.orValue({})', [])}"
     few_keys = f"{templates}.all(m, {few})"
@@ -192,8 +204,12 @@ def starts_policy() -> ValidatingAdmissionPolicySpecArgsDict:
             condition: STARTED,
             f"{by_trusted()} || request.operation != 'DELETE' || {named} || {unsaid}": ORPHANED,
             f"{by_trusted()} || !({pinned})": PINNED,
-            f"!({updating}) || {by_trusted()} || !{part} || {kept}": MADE,
+            # What the accountant may change of them, its own policy says.
+            f"!({updating}) || {by_trusted()} || {by(ACCOUNTANT_USER)} || !{part} || {kept}": MADE,
             f"!({updating}) || {by_trusted()} || {part} || !({runs}) || {_frozen()}": FROZEN,
+            # JobSet makes it anew, before it ends anything.
+            f"!({deleting}) || {by_trusted()} || !{part}": MADE,
+            f"!({updating}) || request.resource.resource != 'jobsets' || {claims}": NAMED_SERVICES,
             f"{deleting} || {_unplaced('object')} || {updating} && !{_unplaced('oldObject')}": PLACED,
             f"{deleting} || {few_keys} || {updating} && {templates} == {templates_of('oldObject')}": NAMED,
         },

@@ -43,6 +43,7 @@ BOUND = (
     " what people may do is the environment file's"
 )
 LASTING = "a team's Roles contain no tokens, no impersonation, no roles and no rolebindings"
+PINNED = "a team's people add no finalizers to Roles and bindings: these give their rights until they are gone"
 
 
 class TeamRoles(ComponentResource):
@@ -79,18 +80,22 @@ def roles_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     referred = f"({{side}}.roleRef.kind == 'Role' || {{side}}.roleRef.name == '{VIEW}')"
     binding = _both(f"{subjects} && {referred}")
     lasting = "r.?resources.orValue([]).exists(x, x.endsWith('/token') || x in ['*', 'roles', 'rolebindings'])"
+    # Kubernetes has more verbs of the kind, such as impersonate-on:… (kubernetes.io, "Constrained impersonation").
     # A Role without rules has null there.
     rules = _both(
         f"{{side}}.?rules.orValue(null) == null || {{side}}.rules.all(r, !{lasting}"
-        " && !r.verbs.exists(v, v in ['*', 'impersonate']))"
+        " && !r.verbs.exists(v, v == '*' || v.startsWith('impersonate')))"
     )
+    finalizers = "{}.metadata.?finalizers.orValue([])"
+    before = f"({CREATED} ? [] : {finalizers.format('oldObject')})"
+    unpinned = f"request.operation == 'DELETE' || {finalizers.format('object')}.all(f, f in {before})"
     escalates = f"authorizer.group('{RBAC}').resource('roles').namespace(request.namespace).check('escalate').allowed()"
     return refusing(
         [
             *kind(RBAC, "roles", "CREATE", "UPDATE", "DELETE"),
             *kind(RBAC, "rolebindings", "CREATE", "UPDATE", "DELETE"),
         ],
-        {f"!({bindings}) || {binding}": BOUND, f"{bindings} || {rules}": LASTING},
+        {f"!({bindings}) || {binding}": BOUND, f"{bindings} || {rules}": LASTING, unpinned: PINNED},
         conditions=[{"name": "of-people", "expression": f"!({by_trusted()} || {escalates})"}],
     )
 

@@ -41,7 +41,13 @@ def sizes_policy() -> MutatingAdmissionPolicySpecArgsDict:
     )
     # The template of a job that was made before this policy stays: what is written into it would refuse every change.
     changed = " || ".join(
-        [CREATED, *(f"object.spec.?{field} != oldObject.spec.?{field}" for field in ("template", "replicatedJobs"))]
+        [
+            CREATED,
+            *(
+                f"object.spec.?{field} != oldObject.spec.?{field}"
+                for field in ("template", "replicatedJobs", "network")
+            ),
+        ]
     )
     return {
         "match_constraints": {"resource_rules": jobs("CREATE", "UPDATE"), "namespace_selector": TEAMS},
@@ -64,7 +70,9 @@ def _of_pod(spec: str, path: str, *, before: str = "") -> str:
     lists = []
     for field in ("containers", "initContainers"):
         patches = _of_container(spec, f"{path} + '/{field}/' + string(n)", before=before and f"{before}.?{field}")
-        lists.append(f"{spec}.?{field}.orValue([]).transformList(n, c, {patches})")
+        # A Job without a template has null there, which Kubernetes refuses in its own words.
+        containers = f"({spec}.?{field}.orValue(null) == null ? [] : {spec}.{field})"
+        lists.append(f"{containers}.transformList(n, c, {patches})")
     return f"({' + '.join(lists)}).flatten()"
 
 

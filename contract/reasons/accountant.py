@@ -14,6 +14,8 @@ class BeyondReason(StrEnum):
     """The older pods of the same job already use all that the queue has admitted for it."""
     UNCOUNTED = "Uncounted"
     """The pod requests no cores or no memory, so the queue has admitted nothing for what it uses."""
+    EVICTED = "Evicted"
+    """Kueue has evicted the pod's job, and the job still runs after the time that ends take."""
     FINISHED = "Finished"
     """The queue counts the pod's job as finished, and nobody has told the pod to end in time."""
     UNCOLLECTED = "Uncollected"

@@ -7,18 +7,21 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import timedelta
 
 from contract.conditions import BEYOND_QUEUE
 from contract.kubernetes.api import Api, path_of
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.events import MESSAGE, Events
 from contract.kubernetes.paths import NAMESPACES
+from contract.kubernetes.quantities import Resources
 from contract.labels import HELD_LABEL
 from contract.object_names import ACCOUNTANT_LEASE
 from contract.reasons.accountant import BeyondReason
-from services.accountant.comparison import BeyondPod, EndingLimits, compare
-from services.accountant.metrics import LOOK_SECONDS, LOOKS, LOOKS_FAILED, PODS_BEYOND_QUEUE, TEAM_HELD
-from services.accountant.times import CONFIRM_S, ENDING_S, LOOK_S
+from services.accountant.comparison import BeyondPod, EndingLimits, TeamState, compare
+from services.accountant.job_endings import end_evicted_jobs
+from services.accountant.metrics import JOBS_ENDED, LOOK_SECONDS, LOOKS, LOOKS_FAILED, PODS_BEYOND_QUEUE, TEAM_HELD
+from services.accountant.times import CONFIRM_S, ENDING_S, EVICTED_S, LOOK_S
 from services.accountant.watched_teams import WatchedTeams
 from services.metrics import ServiceMetrics
 
@@ -28,6 +31,8 @@ NAMED = 10
 """Largest number of pods of one reason that a message names."""
 POD_EVENTS = 5
 """Largest number of pods that get an Event when their namespace is closed."""
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+"""Form of a time in the API."""
 WITHIN = "WithinQueue"
 """Reason of the condition and of the Event when everything is within the queue."""
 
@@ -81,6 +86,10 @@ class Accountant:
         self._limits = EndingLimits()
         self._clear_since: dict[str, float] = {}
         self._unread: set[str] = set()
+        self._ended: set[str] = set()
+        """Jobs that this process has suspended, by UID."""
+        self._evicting: set[str] = set()
+        """Teams in which an evicted job still has its quota: the time that it has to end passes without a change."""
         self._trouble = ""
 
     def run(self, stop: threading.Event) -> None:
@@ -100,7 +109,7 @@ class Accountant:
             self._differences.forget_all()
             self._metrics.count(LOOKS_FAILED)
             return
-        touched = self._teams.take_touched() | self._unread
+        touched = self._teams.take_touched() | self._unread | self._evicting
         namespaces = self._teams.namespaces()
         self._unread = set()
         for name, namespace in namespaces.items():
@@ -124,12 +133,15 @@ class Accountant:
         if queue is not None:
             state = self._teams.state(team)
             limit = self._limits.limit(team, state, now=now)
-            differences = list(compare(state, limit=limit))
+            differences = self._compare(state, limit=limit)
+            (self._evicting.add if _has_evicted(state) else self._evicting.discard)(team)
         lasting = self._differences.lasting(team, differences, now=now)
-        if lasting and not _is_closed(namespace):
+        listed = None
+        if lasting and (not _is_closed(namespace) or any(beyond.is_evicted for beyond in lasting)):
             # Watches may lag behind, so the API itself has the last word before anybody is refused anything.
-            listed = {beyond.pod.uid for beyond in compare(self._teams.listed_state(team), limit=limit)}
-            lasting = [beyond for beyond in lasting if beyond.pod.uid in listed]
+            listed = self._teams.listed_state(team)
+            uids = {beyond.pod.uid for beyond in self._compare(listed, limit=limit)}
+            lasting = [beyond for beyond in lasting if beyond.pod.uid in uids]
             if not lasting:
                 log.info("%s: differences were only in this program's copy", team)
                 self._differences.forget(team)
@@ -137,10 +149,33 @@ class Accountant:
         if lasting:
             self._clear_since.pop(team, None)
             self._close(namespace, queue or {}, lasting)
+            if listed is not None:
+                self._end(team, listed, lasting)
         elif differences:
             self._clear_since.pop(team, None)
         elif _is_marked(namespace) and now - self._clear_since.setdefault(team, now) >= CONFIRM_S:
             self._open(namespace, queue)
+
+    def _compare(self, state: TeamState, *, limit: Resources) -> list[BeyondPod]:
+        until = self._api.now() - timedelta(seconds=EVICTED_S)
+        return list(compare(state, limit=limit, evicted_until=until.strftime(TIME)))
+
+    def _end(self, team: str, state: TeamState, lasting: Collection[BeyondPod]) -> None:
+        """End jobs that Kueue has evicted and that run on."""
+        if not self._leads():
+            return
+        for job in end_evicted_jobs(self._api, team, state, lasting):
+            if job.uid in self._ended:
+                continue
+            self._ended.add(job.uid)
+            self._metrics.count(JOBS_ENDED, team=team)
+            about = {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {"name": job.name, "namespace": team, "uid": job.uid},
+            }
+            text = "Kueue has evicted this job, and its pods ran on: it is suspended now"
+            self._events.say(about, reason="EvictedJobSuspended", message=text, warning=True)
 
     def _close(self, namespace: Object, queue: Object, lasting: Collection[BeyondPod]) -> None:
         """Close a namespace to new pods, unless it is closed, and tell which pods are beyond the queue."""
@@ -182,7 +217,7 @@ class Accountant:
             "status": status,
             "reason": reason,
             "message": message,
-            "lastTransitionTime": since or self._api.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "lastTransitionTime": since or self._api.now().strftime(TIME),
         }
         log.info("%s: %s", namespace["metadata"]["name"], message)
         path = path_of(namespace["metadata"]["name"], "status")
@@ -210,6 +245,11 @@ def message_of(lasting: Collection[BeyondPod]) -> str:
         parts.append(f"{', '.join(sorted(pods)[:NAMED])}{others} ({reason})")
     text = f"the queue has not admitted {len(lasting)} pods; no new ones until they are deleted: {'; '.join(parts)}"
     return text[:MESSAGE]
+
+
+def _has_evicted(state: TeamState) -> bool:
+    """Return whether an evicted workload still has its quota."""
+    return any(workload.evicted and workload.usage for workload in state.workloads if not workload.finished)
 
 
 def _is_closed(namespace: Object) -> bool:

@@ -50,6 +50,7 @@ def job_owner(item: Object) -> JobOwner:
     ends = is_deleted and FOREGROUND in (metadata.get("finalizers") or ())
     return JobOwner(
         uid=str(metadata["uid"]),
+        name=str(metadata["name"]),
         parent=_controller(metadata, JOBSET),
         ends=ends,
         is_pinned=is_deleted and not ends,
@@ -59,12 +60,14 @@ def job_owner(item: Object) -> JobOwner:
 def workload(item: Object) -> Workload:
     """Return one of Kueue's workloads."""
     status = item.get("status") or {}
-    true = {condition["type"] for condition in status.get("conditions") or () if condition["status"] == "True"}
-    is_admitted = {"QuotaReserved", "Admitted"} <= true
+    conditions = [condition for condition in status.get("conditions") or () if condition["status"] == "True"]
+    true = {condition["type"]: str(condition.get("lastTransitionTime") or "") for condition in conditions}
+    is_admitted = {"QuotaReserved", "Admitted"} <= true.keys()
     return Workload(
         owners=tuple(str(owner["uid"]) for owner in item["metadata"].get("ownerReferences") or ()),
         usage=total(_usage(item, status)) if is_admitted else {},
         finished="Finished" in true,
+        evicted=true.get("Evicted", ""),
     )
 
 

@@ -49,6 +49,7 @@ class JobOwner:
     """A Job or a JobSet, as the owner of others."""
 
     uid: str
+    name: str
     parent: str
     """UID of the JobSet of which a Job is a part; empty if it is no part."""
     ends: bool
@@ -66,6 +67,9 @@ class Workload:
     usage: Resources
     """Amounts that Kueue counts for it, and the number of its pods, while it is admitted; otherwise empty."""
     finished: bool
+    evicted: str = ""
+    """Time at which Kueue has evicted it, RFC 3339; empty unless it is evicted. Its job may not run, although its quota
+    is counted until its pods are told to end."""
 
 
 class Ending(Enum):
@@ -143,18 +147,20 @@ class BeyondPod:
 
     pod: RunningPod
     reason: BeyondReason
+    is_evicted: bool = False
+    """True if Kueue has evicted its job."""
 
 
-def compare(state: TeamState, *, limit: Resources) -> Iterator[BeyondPod]:
+def compare(state: TeamState, *, limit: Resources, evicted_until: str = "") -> Iterator[BeyondPod]:
     """Yield the pods that are beyond the queue. Of the pods of one workload the oldest are covered first. ``limit`` is
-    the largest sum of ending pods."""
-    accounts = _Accounts(state)
+    the largest sum of ending pods. Workloads that were evicted at ``evicted_until`` (RFC 3339) or before cover none."""
+    accounts = _Accounts(state, evicted_until)
     endings = [(pod, state.ending(pod)) for pod in state.pods]
     running = [pod for pod, ending in endings if ending is None]
     for pod in sorted(running, key=lambda pod: (pod.made, pod.uid)):
         reason = accounts.book(pod)
         if reason is not None:
-            yield BeyondPod(pod, reason)
+            yield BeyondPod(pod, reason, is_evicted=accounts.is_evicted(pod))
     left = dict(limit)
     for pod, ending in sorted(endings, key=lambda item: (item[0].ends or "~", item[0].uid)):
         if ending is None:
@@ -168,7 +174,7 @@ def compare(state: TeamState, *, limit: Resources) -> Iterator[BeyondPod]:
 class _Accounts:
     """The rest of each workload's usage."""
 
-    def __init__(self, state: TeamState) -> None:
+    def __init__(self, state: TeamState, evicted_until: str) -> None:
         self._owners = state.owners
         self._left: dict[str, Resources] = {}
         for workload in state.workloads:
@@ -176,6 +182,14 @@ class _Accounts:
                 # The pods of a group share one account.
                 account = dict(workload.usage)
                 self._left.update(dict.fromkeys(workload.owners, account))
+        evicted = [workload for workload in state.workloads if workload.evicted and not workload.finished]
+        self._evicted = {uid for workload in evicted for uid in workload.owners}
+        overdue = [workload for workload in evicted if workload.evicted <= evicted_until]
+        self._overdue = {uid for workload in overdue for uid in workload.owners}
+
+    def is_evicted(self, pod: RunningPod) -> bool:
+        """Return whether a pod's job is evicted."""
+        return any(uid in self._evicted for uid in self._owners(pod))
 
     def book(self, pod: RunningPod) -> BeyondReason | None:
         """Take what a pod requests from its workload's account. Return the reason if that is not possible."""
@@ -184,7 +198,9 @@ class _Accounts:
             return BeyondReason.NOT_ADMITTED
         if not all(pod.requests.get(name) for name in COUNTED):
             return BeyondReason.UNCOUNTED
-        return None if _take(account, pod.requests) else BeyondReason.MORE_THAN_ADMITTED
+        if not _take(account, pod.requests):
+            return BeyondReason.MORE_THAN_ADMITTED
+        return BeyondReason.EVICTED if any(uid in self._overdue for uid in self._owners(pod)) else None
 
 
 def _take(left: Resources, amounts: Resources) -> bool:

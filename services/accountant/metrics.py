@@ -17,5 +17,10 @@ PODS_BEYOND_QUEUE = Metric(
     ("team", "reason"),
 )
 TEAM_HELD = Metric("longhaul_accountant_team_held", "Whether the team's namespace takes no new pods (1)", ("team",))
+JOBS_ENDED = Metric(
+    "longhaul_accountant_jobs_ended_total",
+    "Jobs that Kueue had evicted and that ran on, until the accountant suspended them",
+    ("team",),
+)
 
-METRICS = (LEADER, LOOKS, LOOKS_FAILED, LOOK_SECONDS, PODS_BEYOND_QUEUE, TEAM_HELD)
+METRICS = (LEADER, LOOKS, LOOKS_FAILED, LOOK_SECONDS, PODS_BEYOND_QUEUE, TEAM_HELD, JOBS_ENDED)

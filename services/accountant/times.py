@@ -13,6 +13,10 @@ LOOK_S = 2.0
 CONFIRM_S = 4.0
 """Time for which a difference must last before it counts, seconds: at least two looks. Copies of pods and of workloads
 follow the API separately, so for moments a new pod's workload may not have been received yet."""
+EVICTED_S = 300.0
+"""Time after an eviction in which all pods of the job must be told to end, seconds: as long as the deletion of 6,000
+pods takes. It counts from the eviction, since a job that goes on replaces its pods. The grace period of a pod begins
+when the pod is told."""
 FINISHED_S = 60.0
 """Time that pods of a finished job have to be told to end, seconds: JobSet ends the remaining Jobs of a set that has
 finished."""

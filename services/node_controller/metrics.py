@@ -17,6 +17,10 @@ REQUESTS_GRANTED = Metric(
 REQUESTS_REFUSED = Metric(
     "longhaul_node_controller_requests_refused_total", "Certificate requests that were denied, by reason", ("reason",)
 )
+REQUESTS_SURPLUS = Metric(
+    "longhaul_node_controller_requests_surplus_total",
+    "Certificate requests that were deleted because their node has too many newer ones",
+)
 NODES_REMOVED = Metric("longhaul_node_controller_nodes_removed_total", "Nodes deleted because their machine is gone")
 LABELS_CORRECTED = Metric(
     "longhaul_node_controller_labels_corrected_total", "Nodes that registered with labels that were corrected"
@@ -37,6 +41,7 @@ METRICS = (
     LISTING_AGE,
     REQUESTS_GRANTED,
     REQUESTS_REFUSED,
+    REQUESTS_SURPLUS,
     NODES_REMOVED,
     LABELS_CORRECTED,
     INTERRUPTIONS,

@@ -24,7 +24,8 @@ from contract.token_buckets import Bucket
 from contract.users import JOIN_USER
 from services.metrics import ServiceMetrics
 from services.node_controller.judge import LOOK_AGAIN_S, Judge, WaitError
-from services.node_controller.metrics import REQUESTS_GRANTED, REQUESTS_REFUSED
+from services.node_controller.metrics import REQUESTS_GRANTED, REQUESTS_REFUSED, REQUESTS_SURPLUS
+from services.node_controller.surplus_requests import surplus_requests
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +88,8 @@ class Requests:
     def work(self, judge: Judge) -> float:
         """Check every request once. Return the seconds until the next check if nothing changes."""
         documents = {name: document for name, document in self._watch.by_name().items() if _ours(document)}
+        for document in surplus_requests(documents.values()):
+            self._drop(documents.pop(document["metadata"]["name"]))
         self._forget(documents)
         due = RESYNC_S
         for document in sorted(documents.values(), key=_turn):
@@ -100,6 +103,16 @@ class Requests:
                 # Anyone may send any request: a fault in one must not stop the work on the others.
                 log.exception("request %s cannot be worked on", document["metadata"]["name"])
         return due
+
+    def _drop(self, document: Object) -> None:
+        """Delete a request of a node that has too many. What fails is tried again with the next change."""
+        metadata = document["metadata"]
+        try:
+            if self._api.delete(PATH + path_of(metadata["name"]), uid=metadata["uid"]):
+                self._metrics.count(REQUESTS_SURPLUS)
+                log.info("%s of %s is deleted: it has newer ones", metadata["name"], document["spec"]["username"])
+        except ApiError as error:
+            log.warning("request %s: %s", metadata["name"], error)
 
     def _forget(self, documents: Mapping[str, Object]) -> None:
         there = {str(document["metadata"]["uid"]) for document in documents.values()}

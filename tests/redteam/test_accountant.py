@@ -4,7 +4,6 @@ the queue admitted ever is."""
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -12,14 +11,13 @@ import pytest
 
 from components.model.teams.queues import KUEUE, webhooks_name
 from components.objects.accountant import REFUSAL, WRITERS
-from contract.conditions import BEYOND_QUEUE
 from contract.kubernetes.connection import ApiError, Object
 from contract.labels import HELD_LABEL
 from contract.reasons.accountant import BeyondReason
 from contract.users import ACCOUNTANT_USER
-from services.accountant import unit
-from services.accountant.metrics import LOOKS, METRICS, PODS_BEYOND_QUEUE
+from services.accountant.metrics import PODS_BEYOND_QUEUE
 from services.metrics import ServiceMetrics
+from tests.redteam.running_accountant import condition, is_closed, looks, running_accountant
 from tests.redteam.team_cluster import GPUS, PIN, TEAM, TeamCluster
 from tests.support.api_server import eventually
 from tests.support.queues import deployment, job, jobset
@@ -39,21 +37,8 @@ NODE = "node-of-nobody"
 
 @pytest.fixture(name="metrics")
 def _metrics(cluster: TeamCluster) -> Iterator[ServiceMetrics]:
-    """Run the accountant with its own rights."""
-    metrics, stop = ServiceMetrics(METRICS), threading.Event()
-    words = {"instance": "test", "stop": stop, "metrics": metrics}
-    thread = threading.Thread(target=unit.work, args=(cluster.acting(ACCOUNTANT_USER),), kwargs=words, daemon=True)
-    thread.start()
-    eventually(lambda: looks(metrics) > 0, what="the accountant looks")
-    yield metrics
-    stop.set()
-    thread.join()
-    cluster.admin.patch(NAMESPACE, {"metadata": {"labels": {HELD_LABEL: None}}})
-    untold = {"status": {"conditions": [{"type": BEYOND_QUEUE, "$patch": "delete"}]}}
-    cluster.admin.patch(f"{NAMESPACE}/status", untold, strategic=True)
-    # Without a node, nobody ends pods that were told to end.
-    for item in list(cluster.admin.items(PODS)):
-        cluster.admin.delete(f"{PODS}/{item['metadata']['name']}", grace_s=0)
+    with running_accountant(cluster) as metrics:
+        yield metrics
 
 
 @pytest.fixture(name="unguarded")
@@ -79,23 +64,6 @@ def _unguarded(cluster: TeamCluster) -> Iterator[TeamCluster]:
         metadata = {key: binding["metadata"][key] for key in ("name", "labels", "annotations")}
         cluster.admin.post(path, {**binding, "metadata": metadata})
     eventually(lambda: isinstance(cluster.person().makes(grown), str), what="the policies are on")
-
-
-def looks(metrics: ServiceMetrics) -> int:
-    return int(metrics.text().split(f"\n{LOOKS.name} ")[1].split()[0])
-
-
-def namespace(cluster: TeamCluster) -> Object:
-    return cluster.admin.get(NAMESPACE)
-
-
-def is_closed(cluster: TeamCluster) -> bool:
-    return HELD_LABEL in namespace(cluster)["metadata"]["labels"]
-
-
-def condition(cluster: TeamCluster) -> Object | None:
-    conditions = namespace(cluster)["status"].get("conditions") or ()
-    return next((each for each in conditions if each["type"] == BEYOND_QUEUE), None)
 
 
 def grow_a_job_of_a_jobset(cluster: TeamCluster) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from components.objects.team_policies import FROZEN, MADE, NAMED, ORPHANED, OWNED, PINNED, PLACED
+from components.objects.team_tolerations import CLUSTERS, EVERYTHING
 from tests.redteam.team_cluster import CORES, GPUS, TEAM, TeamCluster
 from tests.support.api_server import eventually
 from tests.support.queues import jobset
@@ -243,6 +244,35 @@ def test_no_pod_picks_its_node(ada: Person) -> None:
     picked["spec"]["template"]["spec"]["nodeName"] = "n1"
     assert PLACED in ada.makes(picked)
     assert PLACED in ada.makes(jobset("js", {"w": 1}, pod("a", nodeName="n1")["spec"], where=TEAM))
+
+
+def test_no_pod_tolerates_every_taint(ada: Person) -> None:
+    def tolerating(*tolerations: dict[str, Any]) -> list[dict[str, Any]]:
+        spec = pod("a", tolerations=[*tolerations])["spec"]
+        plain, copied = job(), many("Deployment")
+        plain["spec"]["template"]["spec"] |= {"tolerations": spec["tolerations"]}
+        copied["spec"]["template"]["spec"] = spec
+        timed = {"schedule": "0 0 * * *", "jobTemplate": {"spec": plain["spec"]}}
+        scheduled = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "timed"}, "spec": timed}
+        return [{**pod("a"), "spec": spec}, plain, copied, scheduled, jobset("js", {"w": 1}, spec, where=TEAM)]
+
+    right = {"key": "nvidia.com/gpu", "operator": "Exists"}
+    for wrong in ({"operator": "Exists"}, *({"key": key, "operator": "Exists"} for key in CLUSTERS)):
+        for made in tolerating(right, wrong):
+            assert EVERYTHING in ada.makes(made), (made["kind"], wrong)
+    for made in tolerating(right, {"key": "node.kubernetes.io/unreachable", "operator": "Exists"}):
+        assert ada.made(made)["kind"] == made["kind"]
+    ada.made(pod("late"), dry=False)
+    assert EVERYTHING in patch(
+        ada, "pod/late", [{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}], kind="json"
+    )
+
+
+def test_a_job_without_a_template_is_refused_in_kubernetes_words(ada: Person) -> None:
+    for template in ({}, {"template": {}}, {"template": {"spec": {"restartPolicy": "Never"}}}):
+        made = job()
+        made["spec"] = {"parallelism": 1, **template}
+        assert "spec.template.spec.containers: Required value" in ada.makes(made), template
 
 
 def test_a_jobset_as_people_write_it_is_admitted(cluster: TeamCluster, ada: Person) -> None:

@@ -3,7 +3,7 @@ golden/creations.txt list, and no more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -61,7 +61,61 @@ CHANGES = [
 """Changes that are tried on every kind, besides one of each field."""
 
 
-def core(label: str, schema: str, name: str, *subresources: str, group: str = "") -> Kind:
+RBAC = "rbac.authorization.k8s.io"
+
+
+def rule(group: str, resource: str, verb: str) -> dict[str, Any]:
+    """Return a change of a role."""
+    return {"rules": [{"apiGroups": [group], "resources": [resource], "verbs": [verb]}]}
+
+
+def subject(kind: str, name: str, **more: str) -> dict[str, Any]:
+    """Return a change of a binding."""
+    return {"subjects": [{"kind": kind, "name": name, **(more or {"apiGroup": RBAC})}]}
+
+
+RULES = (
+    rule("", "pods", "create"),
+    rule("", "*", "get"),
+    rule("*", "*", "*"),
+    rule("", "pods", "*"),
+    rule("", "serviceaccounts/token", "create"),
+    rule("", "*/token", "create"),
+    rule("", "serviceaccounts", "impersonate"),
+    rule("authentication.k8s.io", "serviceaccounts", "impersonate:serviceaccount"),
+    rule("", "resourcequotas", "delete"),
+    *(rule(RBAC, kind, verb) for kind in ("roles", "clusterroles") for verb in ("bind", "escalate", "create")),
+)
+"""Changes of a role."""
+SUBJECTS = (
+    subject("ServiceAccount", "default", namespace=TEAM),
+    subject("ServiceAccount", "default", namespace="speech"),
+    subject("ServiceAccount", "job-controller", namespace="kube-system"),
+    subject("User", "eve"),
+    subject("User", f"system:serviceaccount:{TEAM}:default"),
+    subject("Group", "corp:speech"),
+    subject("Group", f"system:serviceaccounts:{TEAM}"),
+    {"subjects": None},
+    {"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "edit"}},
+    {"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"}},
+)
+"""Changes of a binding."""
+ROLE = {
+    "apiVersion": f"{RBAC}/v1",
+    "kind": "Role",
+    "metadata": {"name": "hub"},
+    **rule("", "pods", "get"),
+}
+BINDING = {
+    "apiVersion": f"{RBAC}/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "hub"},
+    "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "hub"},
+    **SUBJECTS[0],
+}
+
+
+def core(label: str, schema: str, name: str, *subresources: str, group: str = "", **more: Any) -> Kind:
     """Return a kind of Kubernetes itself."""
     return Kind(
         version=f"{group}/v1" if group else "v1",
@@ -70,6 +124,7 @@ def core(label: str, schema: str, name: str, *subresources: str, group: str = ""
         name=name,
         label=label,
         subresources=subresources,
+        **more,
     )
 
 
@@ -86,7 +141,7 @@ def queued(label: str, group: str, version: str, schema: str, name: str) -> Kind
 
 
 @pytest.fixture(name="kinds")
-def _kinds(cluster: TeamCluster) -> list[Kind]:
+def _kinds(cluster: TeamCluster) -> Iterator[list[Kind]]:
     """Return what the team has: a job that runs and one that waits, what makes pods, pods of all, and its queue."""
     ada = cluster.person()
     made = [
@@ -96,9 +151,11 @@ def _kinds(cluster: TeamCluster) -> list[Kind]:
         {**many("Deployment"), "metadata": {"name": "web"}},
         {**many("StatefulSet"), "metadata": {"name": "data"}},
         pod("box"),
+        ROLE,
+        BINDING,
     ]
     for number, item in enumerate(made):
-        if "selector" in item["spec"]:
+        if "selector" in item.get("spec", ()):
             labels = {"app": f"served-{number}"}
             item["spec"]["selector"]["matchLabels"] = item["spec"]["template"]["metadata"]["labels"] = labels
         ada.made(item, dry=False)
@@ -112,7 +169,7 @@ def _kinds(cluster: TeamCluster) -> list[Kind]:
         )
 
     pods = ("status", "resize", "ephemeralcontainers")
-    return [
+    yield [
         core("a job's pod", "Pod", name("pods", "train-"), *pods),
         core("a deployment's pod", "Pod", name("pods", "web-"), *pods),
         core("a pod", "Pod", "box", *pods),
@@ -126,11 +183,16 @@ def _kinds(cluster: TeamCluster) -> list[Kind]:
         core("the quota", "ResourceQuota", "longhaul", "status"),
         core("the limits", "LimitRange", "longhaul"),
         core("the account", "ServiceAccount", "default"),
-        core("the people's role", "RoleBinding", "longhaul:team", group="rbac.authorization.k8s.io"),
+        core("the people's role", "RoleBinding", "longhaul:team", group=RBAC, changes=SUBJECTS),
+        core("a program's role", "Role", "hub", group=RBAC, changes=RULES),
+        core("a program's binding", "RoleBinding", "hub", group=RBAC, changes=SUBJECTS),
+        core("a jobset's service", "Service", "js", "status"),
         queued("a jobset that runs", "jobset", "v1alpha2", "JobSet", "js"),
         queued("the queue", "kueue", "v1beta2", "LocalQueue", "default"),
         queued("a workload", "kueue", "v1beta2", "Workload", name("workloads", "job-train-")),
     ]
+    for resource in ("rolebindings", "roles"):
+        cluster.admin.delete(f"/apis/{RBAC}/v1/namespaces/{TEAM}/{resource}/hub")
 
 
 def test_what_may_be_written_is_what_the_table_says(cluster: TeamCluster, kinds: list[Kind], golden: Golden) -> None:
@@ -146,7 +208,7 @@ def test_what_may_be_written_is_what_the_table_says(cluster: TeamCluster, kinds:
     golden("writes.txt", "\n".join([*written, ""]))
 
 
-ROLE = "spec.replicatedJobs.0"
+JOBSET_ROLE = "spec.replicatedJobs.0"
 NEW = [
     NewObject(
         version="v1",
@@ -179,11 +241,23 @@ NEW = [
         parts={
             "metadata": 1,
             "spec": 2,
-            ROLE: 1,
-            f"{ROLE}.template.spec": 1,
-            f"{ROLE}.template.spec.template.metadata": 1,
-            f"{ROLE}.template.spec.template.spec": 1,
+            JOBSET_ROLE: 1,
+            f"{JOBSET_ROLE}.template.spec": 1,
+            f"{JOBSET_ROLE}.template.spec.template.metadata": 1,
+            f"{JOBSET_ROLE}.template.spec.template.spec": 1,
         },
+    ),
+    *(
+        NewObject(
+            version=f"{RBAC}/v1",
+            resource=f"{item['kind'].lower()}s",
+            schema=f"io.k8s.api.rbac.v1.{item['kind']}",
+            label=label,
+            item={**item, "metadata": {"name": "new"}},
+            parts={"metadata": 1},
+            changes=changes,
+        )
+        for label, item, changes in (("a role", ROLE, RULES), ("a binding", BINDING, SUBJECTS))
     ),
 ]
 """New objects of people, whose fields are tried."""

@@ -4,7 +4,7 @@ made from the API servers' own description of their kinds, by requests that have
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,6 +52,8 @@ class Kind:
     label: str
     """Name of the object in the table."""
     subresources: tuple[str, ...] = ()
+    changes: Sequence[dict[str, Any]] = ()
+    """Changes that are tried on this kind alone."""
 
     def path(self, namespace: str, subresource: str = "") -> str:
         """Return the path of the object, or of one of its subresources."""
@@ -71,6 +73,8 @@ class NewObject:
     item: dict[str, Any]
     parts: Mapping[str, int]
     """Paths of parts, and the number of levels below each whose fields are tried."""
+    changes: Sequence[dict[str, Any]] = ()
+    """Changes that are tried on this object alone."""
 
     def path(self, namespace: str) -> str:
         """Return the path at which it is made."""
@@ -181,7 +185,7 @@ def _answers(
             for name, value in schemas.fields(kind.version, schema.get("properties", {}).get(part, {})):
                 change = _nested(f"{part}.{name}", value)
                 yield f"{what} {part}.{name}", _status(lambda to=to, change=change: _patch(api, to, change), before)
-        for change in changes:
+        for change in (*changes, *kind.changes):
             yield f"{what} {json.dumps(change)}", _status(lambda to=to, change=change: _patch(api, to, change), before)
 
 
@@ -222,7 +226,7 @@ def _variants(
             target, last = _at(item, where.rpartition(".")[0], make=True), where.rpartition(".")[2]
             target[last] = EXAMPLES.get(last, value)
             yield where, item, where
-    for change in changes:
+    for change in (*changes, *new.changes):
         part = next(iter(change))
         yield json.dumps(change), _merged(new.item, change), part
 

@@ -37,7 +37,8 @@ class Stack:
         self.environment = {
             **kept,
             "PATH": f"{Path(sys.executable).parent}:{plugins}:{pulumi.parent}:{os.environ['PATH']}",
-            "PYTHONPATH": QUICK_PIP,
+            # The program of this checkout, wherever the environment's packages point.
+            "PYTHONPATH": f"{QUICK_PIP}{os.pathsep}{ROOT}",
             "PULUMI_BACKEND_URL": f"file://{folder}",
             "PULUMI_CONFIG_PASSPHRASE": "lab",
             "PULUMI_HOME": str(folder / "home"),

@@ -126,9 +126,17 @@ def test_what_waits_covers_nothing(conditions: tuple[str, ...]) -> None:
     assert beyond([pod("p1", OF_JOB)], [waits]) == {"p1": BeyondReason.NOT_ADMITTED}
 
 
-def test_an_evicted_job_covers_its_pods_until_kueue_clears_its_admission() -> None:
+def test_an_evicted_job_covers_its_pods_until_its_time_is_over() -> None:
+    """Or until Kueue clears its admission. Pods that were told to end have their own time."""
     evicted = admitted("job", conditions=(*ADMITTED, "Evicted"))
-    assert beyond([pod("p1", OF_JOB)], [evicted]) == {}
+    evicted["status"]["conditions"][-1]["lastTransitionTime"] = "2026-11-29T10:05:00Z"
+    runs = state([pod("p1", OF_JOB), pod("p2", OF_JOB, **TOLD)], [evicted])
+    assert list(compare(runs, limit=LIMIT, evicted_until="2026-11-29T10:04:59Z")) == []
+    (late,) = compare(runs, limit=LIMIT, evicted_until="2026-11-29T10:05:00Z")
+    assert (late.pod.name, late.reason, late.is_evicted) == ("p1", BeyondReason.EVICTED, True)
+    evicted["status"]["conditions"] = evicted["status"]["conditions"][-1:]
+    (cleared,) = compare(state([pod("p1", OF_JOB)], [evicted]), limit=LIMIT)
+    assert (cleared.reason, cleared.is_evicted) == (BeyondReason.NOT_ADMITTED, True)
 
 
 def test_pods_of_a_finished_job_are_told_apart() -> None:

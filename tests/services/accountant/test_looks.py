@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -14,20 +15,20 @@ from contract.labels import HELD_LABEL
 from services.accountant.accountant import Accountant
 from services.accountant.comparison import JobOwner, RunningPod, TeamState, Workload
 from services.accountant.metrics import METRICS
-from services.accountant.times import COLLECTED_S, CONFIRM_S, FINISHED_S, LOOK_S
+from services.accountant.times import COLLECTED_S, CONFIRM_S, EVICTED_S, FINISHED_S, LOOK_S
 from services.accountant.watched_teams import WatchedTeams
 from services.metrics import ServiceMetrics
 
 USED = {"cpu": 1000, "memory": 1, "pods": 1}
-OWNER = JobOwner(uid="job", parent="", ends=False, is_pinned=False)
+OWNER = JobOwner(uid="job", name="train", parent="", ends=False, is_pinned=False)
 
 
 def pod(name: str) -> RunningPod:
     return RunningPod(uid=name, name=name, controller="job", job="job", requests=USED, made=name, ends="")
 
 
-def workload(*, finished: bool = False) -> Workload:
-    return Workload(owners=("job",), usage=USED, finished=finished)
+def workload(*, finished: bool = False, **more: Any) -> Workload:
+    return Workload(owners=("job",), usage=USED, finished=finished, **more)
 
 
 def team(
@@ -83,11 +84,20 @@ class Recorded(Api):
         self._teams = teams
         self.reasons: list[str] = []
         self.refuses = False
+        self.seconds = 0.0
+        self.writes: list[tuple[str, Object]] = []
+        self.jobset: Object = {"metadata": {"uid": "set", "resourceVersion": "7"}, "status": {}}
+
+    def get(self, path: str, *, accept: str = "", **query: str) -> Object:
+        assert path.endswith("/jobsets/js")
+        return self.jobset
 
     def patch(self, path: str, body: Object, *, strategic: bool = False) -> Object:
         if self.refuses:
             raise ApiError("refused", status=500)
-        assert strategic
+        if not strategic:
+            self.writes.append((path.rpartition("vision/")[2], body))
+            return {}
         if path.endswith("/status"):
             (self._teams.namespace["condition"],) = body["status"]["conditions"]
         for label, value in body.get("metadata", {}).get("labels", {}).items():
@@ -102,7 +112,7 @@ class Recorded(Api):
         return {}
 
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        return datetime(2026, 11, 29, 10, tzinfo=UTC) + timedelta(seconds=self.seconds)
 
 
 class World:
@@ -130,6 +140,7 @@ class World:
         until = self.time + seconds
         while self.time < until:
             self.time += LOOK_S
+            self.api.seconds = self.time
             self.accountant.look()
 
     def closed(self) -> bool:
@@ -204,6 +215,30 @@ def test_the_time_in_which_a_pod_must_be_told_to_end_has_an_end(world: World, af
     assert not world.closed()
     world.look(LOOK_S)
     assert world.closed()
+
+
+def test_a_job_that_runs_on_after_its_eviction_is_suspended(world: World) -> None:
+    """Its pods need not be the same: a job that goes on replaces them."""
+    child = replace(OWNER, parent="set")
+    jobset = JobOwner(uid="set", name="js", parent="", ends=False, is_pinned=False)
+    evicted = replace(workload(evicted="2026-11-29T10:00:00Z"), owners=("set",))
+    statuses = [{"name": "w", "active": 1, "ready": 1}, {"name": "lead", "active": 0, "ready": 0}]
+    world.api.jobset["status"]["replicatedJobsStatus"] = statuses
+    for name in ("p1", "p2"):
+        world.set(replace(team(name, workloads=(evicted,), jobs=(child,)), jobsets={"set": jobset}))
+        world.look(EVICTED_S / 2)
+    assert world.api.writes == []
+    assert not world.closed()
+    world.look(CONFIRM_S)
+    assert world.closed()
+    (status, counted), (job, suspended) = world.api.writes
+    assert (status, job) == ("jobsets/js/status", "jobs/train")
+    assert counted["status"]["replicatedJobsStatus"] == [{**each, "active": 0} for each in statuses]
+    assert counted["metadata"] == {"uid": "set", "resourceVersion": "7"}
+    assert suspended == {"metadata": {"uid": "job"}, "spec": {"suspend": True}}
+    world.look(60)
+    assert world.api.reasons.count("EvictedJobSuspended") == 1
+    assert 'longhaul_accountant_jobs_ended_total{team="vision"} 1' in world.metrics.text()
 
 
 def test_the_api_has_the_last_word(world: World) -> None:

@@ -11,6 +11,7 @@ from services.metrics import ServiceMetrics
 from services.node_controller.judge import WaitError
 from services.node_controller.metrics import METRICS
 from services.node_controller.requests import JOINS_AT_ONCE, PATH, REFUSED_KEPT_S, UNSIGNED, Requests
+from services.node_controller.surplus_requests import KEPT
 from tests.images.fake_api import NODE, FakeApi, Held, joining, renewing
 
 
@@ -172,6 +173,21 @@ def test_one_request_does_not_end_everybody_s(asked: Asked, caplog: pytest.LogCa
     asked.work()
     assert len(asked.granted_) == 1
     assert f"request {bad['metadata']['name']} cannot be worked on" in caplog.text
+
+
+def test_the_oldest_of_too_many_requests_of_a_node_are_deleted(asked: Asked) -> None:
+    """No quota counts objects of the whole cluster, and the API keeps a request for hours."""
+    asked.held.documents = [renewing() for _ in range(KEPT + 2)]
+    for index, document in enumerate(asked.held.documents):
+        document["metadata"]["name"] = f"csr-{index}"
+        document["metadata"]["creationTimestamp"] = f"2026-11-29T10:00:{59 - index:02}Z"
+    others = [joining(f"i-{index:017}") for index in range(KEPT + 2)]
+    asked.held.documents += others
+    asked.work()
+    deleted = [path for method, path, _ in asked.api.written if method == "DELETE"]
+    assert sorted(deleted) == [f"{PATH}/csr-{KEPT}", f"{PATH}/csr-{KEPT + 1}"]
+    assert asked.joined_ == [NODE] * KEPT
+    assert "longhaul_node_controller_requests_surplus_total 2\n" in asked.metrics.text()
 
 
 def test_a_refused_request_is_deleted_after_a_while(asked: Asked) -> None:
