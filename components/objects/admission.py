@@ -36,13 +36,30 @@ def refuse(
     after: Sequence[Resource] = (),
 ) -> ValidatingAdmissionPolicyBinding:
     """Make a policy that refuses requests, and return its binding. The binding is made once all of ``after`` exist."""
+    return _bound(name, spec, "Deny", part=part, parent=parent, after=after)
+
+
+def warn(name: str, spec: ValidatingAdmissionPolicySpecArgsDict, *, part: str, parent: Resource) -> None:
+    """Make a policy that allows requests, and sends a warning with its message to whoever made them."""
+    _bound(name, spec, "Warn", part=part, parent=parent)
+
+
+def _bound(
+    name: str,
+    spec: ValidatingAdmissionPolicySpecArgsDict,
+    action: str,
+    *,
+    part: str,
+    parent: Resource,
+    after: Sequence[Resource] = (),
+) -> ValidatingAdmissionPolicyBinding:
     made = ValidatingAdmissionPolicy(
         name, metadata=meta(name, part=part), spec=spec, opts=ResourceOptions(parent=parent)
     )
     return ValidatingAdmissionPolicyBinding(
         f"{name}-everywhere",
         metadata=meta(name, part=part),
-        spec={"policy_name": name, "validation_actions": ["Deny"]},
+        spec={"policy_name": name, "validation_actions": [action]},
         opts=ResourceOptions(parent=parent, depends_on=[made, *after]),
     )
 

@@ -23,6 +23,7 @@ from components.objects.efa import EfaDevicePlugin
 from components.objects.fairness import Fairness
 from components.objects.groups import GroupBindings
 from components.objects.metadata_service import InstanceMetadata
+from components.objects.network_policy_warning import NetworkPolicyWarning
 from components.objects.node_and_program_rbac import NodeAccess
 from components.objects.node_controller_document import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.node_labels import NodeLabels
@@ -113,6 +114,7 @@ class ClusterObjects(ComponentResource):
         TrainingPods(f"{name}-training", opts=child)
         InstanceMetadata(f"{name}-metadata", opts=child)
         AccountTokens(f"{name}-account-tokens", opts=child)
+        NetworkPolicyWarning(f"{name}-network-policies", opts=child)
         limits = NodePermissions(f"{name}-node-permissions", addresses, opts=child)
         NodeLabels(f"{name}-node-labels", opts=_after(child, [limits]))
         # The pods made below have the system's priorities, which need a quota.

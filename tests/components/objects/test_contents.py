@@ -11,7 +11,7 @@ from components.model import Environment, load, plan
 from components.model.network import cluster_dns
 from components.model.nodes.host_nodes import host_node_name
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
-from components.objects import dns, dns_servers, pod_priorities, training_tolerations
+from components.objects import dns, dns_servers, network_policy_warning, pod_priorities, training_tolerations
 from contract.annotations import FIELD_MANAGER, SKIP_AWAIT
 from contract.users import BOOTSTRAPPERS, JOIN_USER
 from tests.support.declared import Program, every, plain
@@ -209,8 +209,9 @@ def test_pods_in_their_nodes_network_are_refused_but_where_allowed(program: Prog
 def test_every_admission_policy_is_in_force(program: Program) -> None:
     policies = kinds(program, "ValidatingAdmissionPolicy")
     for name, binding in kinds(program, "ValidatingAdmissionPolicyBinding").items():
-        assert binding["spec"] == {"policyName": name, "validationActions": ["Deny"]}
-        assert policies.pop(name)["spec"]["failurePolicy"] == "Fail"
+        action, failure = ("Warn", "Ignore") if name == network_policy_warning.NAME else ("Deny", "Fail")
+        assert binding["spec"] == {"policyName": name, "validationActions": [action]}
+        assert policies.pop(name)["spec"]["failurePolicy"] == failure
     assert policies == {}
     policies = kinds(program, "MutatingAdmissionPolicy")
     for name, binding in kinds(program, "MutatingAdmissionPolicyBinding").items():

@@ -18,7 +18,7 @@ import pytest
 from components.model import load, plan
 from components.model.network.api_address import api_address
 from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
-from components.objects import dns, metadata_service, training_tolerations
+from components.objects import dns, metadata_service, network_policy_warning, training_tolerations
 from contract.labels import HOST_NETWORK_LABEL, OUTLIVE_LABEL
 from contract.taints import CUT
 from contract.users import BOOTSTRAPPERS, JOIN_USER
@@ -335,6 +335,22 @@ def test_a_pod_in_its_nodes_network_is_refused_where_nobody_allowed_it(applied: 
     for namespace in ("fast", "kube-system"):
         allowed = lambda name=namespace: isinstance(pod(applied, namespace=name, hostNetwork=True), dict)  # noqa: E731
         eventually(allowed, what=f"{namespace} may")
+
+
+def test_whoever_writes_a_network_policy_is_warned_that_it_has_no_effect(applied: ApiServer) -> None:
+    """The policy is stored: charts that contain one are installed."""
+    path = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+    body = {"metadata": {"generateName": "apart-"}, "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}
+    access = load_access(str(applied.kubeconfig))
+
+    def warning() -> str:
+        with closing(HTTPSConnection(access.host, access.port, context=access.context)) as connection:
+            connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            assert response.status == 201, response.read()
+            return response.headers.get("Warning", "")
+
+    eventually(lambda: network_policy_warning.WARNING in warning(), what="the policy holds")
 
 
 def test_dns_answers_for_services_and_passes_on_the_rest(
