@@ -17,7 +17,13 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
 
 from components.model import AddressPlan, Environment
 from components.model.network.api_address import api_address
-from components.model.network.cluster_dns import ANYWHERE, site_dns_addresses, site_servers, standing_nodes
+from components.model.network.cluster_dns import (
+    ANYWHERE,
+    node_sites,
+    site_dns_addresses,
+    site_servers,
+    standing_nodes,
+)
 from components.objects.dns_servers import PART, SELECTOR, DnsServers, deployment_spec
 from components.objects.object_metadata import meta
 from contract.annotations import SKIP_AWAIT
@@ -72,11 +78,15 @@ class Dns(ComponentResource):
         anywhere = DnsServers(replicas=1 if nodes == 1 else ANYWHERE)
         first = self._servers(anywhere, config, after=[account, access, mapped], awaited=nodes > 0)
         addresses = site_dns_addresses(args.addresses)
-        for site, replicas in site_servers(args.environment, standing).items():
+        replicas = site_servers(args.environment, standing)
+        for site in node_sites(args.environment):
             if site not in addresses:
                 continue
-            servers = DnsServers(replicas=replicas, site=site)
+            servers = DnsServers(replicas=replicas.get(site, 0), site=site)
+            # A site without servers has the Service too: its nodes ask it, and are refused at once.
             self._service(f"{SERVICE}-{site}", addresses[site], servers.labels)
+            if not servers.replicas:
+                continue
             # After the first: a configuration that does not work stops there. They are not waited for, so that a site
             # that is cut off, or gets no machines, does not keep `up` from its end.
             self._servers(servers, config, after=[first], awaited=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from components.model import AddressPlan, Environment
 from components.model.network.api_address import api_address
-from components.model.network.cluster_dns import site_dns_addresses, site_servers, standing_nodes
+from components.model.network.cluster_dns import site_dns_addresses
 from components.render.documents import HEADER, yaml_document
 from components.render.file import File
 from contract.node_dns import ADDRESS, COREFILE, KUBELET_SETTING, METRICS_PORT, RESOLVER
@@ -34,16 +34,14 @@ def corefile(environment: Environment, addresses: AddressPlan, site: str) -> str
     """Return the cache's configuration.
 
     The cluster's names, and reverse names of the supernet, are asked of the site's own Service, and of all sites' when
-    that does not answer; over TCP, because a lost datagram costs a resolver five seconds. A server is checked by a name
+    that does not answer; where a site has no servers, kube-proxy refuses the connection at once. Over TCP, because
+    a lost datagram costs a resolver five seconds. A server is checked by a name
     of its own: by CoreDNS's default, the root's, it would be down whenever its site's resolver is. All other names are
     asked of the machine's own resolver, which knows the site's private zones. An answer that cannot be renewed within a
     second is given for an hour more; one that can be renewed is always the new one (CoreDNS 1.14, plugin/cache).
     """
-    with_servers = site_servers(environment, standing_nodes(environment))
-    of_site = [
-        address for name, address in site_dns_addresses(addresses).items() if name == site and name in with_servers
-    ]
-    upstream = " ".join(map(str, (*of_site, addresses.dns_service)))
+    of_site = site_dns_addresses(addresses).get(site)
+    upstream = " ".join(str(address) for address in (of_site, addresses.dns_service) if address is not None)
     api = environment.api_name
     return f"""\
 {CLUSTER_DOMAIN} {addresses.supernet} {{

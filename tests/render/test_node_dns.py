@@ -32,9 +32,11 @@ def test_a_site_s_own_servers_are_asked_first_and_then_all(environment: Environm
         assert others == "/run/longhaul-node-dns/resolv.conf"
 
 
-def test_a_site_without_servers_asks_those_of_all_sites(environment: Environment) -> None:
-    addresses = plan(environment)
-    assert upstreams(corefile(environment, addresses, "weu"))[0] == str(addresses.dns_service)
+def test_a_pool_s_min_makes_no_node_s_file_another(environment: Environment) -> None:
+    """Otherwise all of a site's machines would be outdated once it has servers of its own."""
+    pools = {name: pool.model_copy(update={"min": 0}) for name, pool in environment.pools.items()}
+    fewer = environment.model_copy(update={"pools": pools})
+    assert corefile(fewer, plan(fewer), "use1") == corefile(environment, plan(environment), "use1")
 
 
 def test_a_site_s_files_stay_when_another_site_comes(environment: Environment) -> None:

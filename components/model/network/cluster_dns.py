@@ -53,6 +53,12 @@ def standing_nodes(environment: Environment) -> Mapping[str, int]:
     return {site: counts[site] for site in environment.sites if counts[site]}
 
 
+def node_sites(environment: Environment) -> tuple[str, ...]:
+    """Return the sites that have nodes, or may have some: those with a pool or a host."""
+    sites = {pool.site for pool in environment.pools.values()} | {host.site for host in environment.hosts}
+    return tuple(site for site in environment.sites if site in sites)
+
+
 def site_servers(environment: Environment, standing: Mapping[str, int]) -> Mapping[str, int]:
     """Return the number of each site's own servers, by site, for its :func:`standing_nodes`: two, and one more for each
     256 nodes that it may have, but no more than machines that always run."""
@@ -65,8 +71,10 @@ def site_servers(environment: Environment, standing: Mapping[str, int]) -> Mappi
 def site_dns_addresses(addresses: AddressPlan) -> Mapping[str, IPv4Address]:
     """Return the address of the Service of each site's own servers, by site.
 
-    Nodes have it in their files, so it must not move: it follows from the number of the site's block in the supernet,
-    counted in the smallest blocks. Where two remainders are equal, the later site in the file takes the next one.
+    Nodes have it in their files, whether their site has servers or not: a pool's ``min`` would otherwise make all of
+    the site's machines outdated. It must not move either: it follows from the number of the site's block in the
+    supernet, counted in the smallest blocks. Where two remainders are equal, the later site in the file takes the next
+    one.
     """
     start = int(addresses.supernet.network_address)
     sites: dict[int, str] = {}

@@ -118,6 +118,8 @@ def test_each_site_with_machines_has_its_own_dns_servers(program: Program, produ
     names = {f"coredns-{site}" for site in ("use1", "colo")}
     assert {name for name in deployments if name.startswith("coredns-")} == names
     addresses = cluster_dns.site_dns_addresses(plan(production))
+    asked = {name.removeprefix("kube-dns-") for name in services if name.startswith("kube-dns-")}
+    assert asked == {*cluster_dns.node_sites(production)} > {"use1", "colo"}, "those without servers, too"
     for site in ("use1", "colo"):
         spec = deployments[f"coredns-{site}"]["spec"]
         assert spec["replicas"] == cluster_dns.site_servers(production, cluster_dns.standing_nodes(production))[site]
