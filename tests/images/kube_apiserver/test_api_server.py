@@ -21,6 +21,7 @@ from tests.images.api_server import API, EVENTS, MAIN, Machines
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, eventually
 from tests.services.node_controller.rights import rights
+from tests.support.ports import free_ports
 
 pytestmark = pytest.mark.loopback
 
@@ -61,7 +62,12 @@ def test_the_machine_is_ready(machines: Machines) -> None:
     eventually(checks, what="all programs of the machine are healthy")
 
 
-def test_the_machine_is_ready_before_its_queues_have_objects_and_then_waits_for_them(machines: Machines) -> None:
+def test_the_machine_is_ready_before_its_queues_have_objects_and_then_waits_for_them(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Their own ports may be those of managers that run for other tests.
+    ports = zip(api_checks.QUEUES, free_ports(len(api_checks.QUEUES)), strict=True)
+    monkeypatch.setattr(api_checks, "QUEUES", {name: f"http://127.0.0.1:{port}/readyz" for name, port in ports})
     place = machines.control[API]
     node = replace(place.node, queues=True)
 
