@@ -10,6 +10,7 @@ SHARERS = (
     "test_autoscaler_unit",
     "test_rotation",
     "test_hybrid",
+    "test_dns",
     "test_attest",
     "test_inside",
     "test_node_labels",
