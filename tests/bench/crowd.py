@@ -14,6 +14,7 @@ from typing import Any
 
 from contract.kubernetes.api import Api
 from contract.kubernetes.paths import NODES
+from contract.taints import CUT
 from services.autoscaler.cluster_state import POD_GROUPS
 from services.autoscaler.gang_objects import POD_GROUP
 from tests.bench.seats import GPUS, Seats
@@ -126,6 +127,11 @@ class Cluster:
     def runs(self) -> bool:
         """Return whether every pod runs."""
         return not self._api().get("/api/v1/pods", fieldSelector="status.phase!=Running", limit="1")["items"]
+
+    def silent(self) -> int:
+        """Return the number of nodes whose leases have run out."""
+        nodes = self._api().items(NODES)
+        return sum(any(taint["key"] in CUT for taint in node["spec"].get("taints", ())) for node in nodes)
 
     def delete_all(self) -> None:
         """Delete the team's pods; return when there is none."""

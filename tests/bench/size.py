@@ -126,8 +126,18 @@ def _measured(cluster: Cluster, size: Size) -> Iterator[tuple[str, float]]:
         settle(cluster)
         name, span = f"at {size.grown:,} quiet nodes", Span(served)
         yield from Load.over(server, served.pid).beside(without, name)
+        _check_quiet(cluster)
         yield from span.figures(name)
         yield from _shrink(cluster, served, size)
+
+
+def _check_quiet(cluster: Cluster) -> None:
+    """Raise when nodes are silent: each that becomes so, and each that comes back, rightly makes a decision due."""
+    if silent := cluster.silent():
+        raise RuntimeError(
+            f"{silent} of {len(cluster.there)} nodes are silent, since this computer does not renew their leases in "
+            "time: it is too slow, or busy, for this benchmark"
+        )
 
 
 def environment(size: Size, pools: list[str]) -> Environment:
