@@ -250,7 +250,6 @@ def _compiling(*, wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    LOGS.mkdir(parents=True, exist_ok=True)
     words = ["nice", "-n", str(LOWEST), sys.executable, "-m", "lab.tools", "ensure"]
     with (LOGS / "tools.log").open("w", encoding="utf-8") as log:
         tools = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

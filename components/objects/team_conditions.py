@@ -139,6 +139,17 @@ def jobs(*operations: str) -> list[NamedRuleWithOperationsArgsDict]:
     return [*kind("batch", "jobs", *operations), *kind("jobset.x-k8s.io", "jobsets", *operations)]
 
 
+def template_rules(*operations: str) -> list[NamedRuleWithOperationsArgsDict]:
+    """Return the rules for ``operations`` on objects with a template of pods that are no jobs."""
+    return [rule for path in TEMPLATES for rule in kind(*path, *operations)]
+
+
+def pod_specifications(*operations: str) -> list[NamedRuleWithOperationsArgsDict]:
+    """Return the rules for ``operations`` on everything that contains a pod's specification."""
+    pods = kind("", "pods", *operations)
+    return [*jobs(*operations), *kind("batch", "cronjobs", *operations), *template_rules(*operations), *pods]
+
+
 def kind(group: str, resource: str, *operations: str) -> list[NamedRuleWithOperationsArgsDict]:
     """Return the rules for ``operations`` on a resource."""
     return [{"api_groups": [group], "api_versions": ["*"], "operations": operations, "resources": [resource]}]

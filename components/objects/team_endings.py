@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.objects.team_conditions import CREATED, MAKERS, TEMPLATES, by, jobs, kind, refusing
+from components.objects.team_conditions import CREATED, MAKERS, by, jobs, kind, refusing, template_rules
 from contract.grace_periods import TEAM_GRACE_S
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def ends_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     kept = " && ".join(f"{expression} == {expression.replace('object', 'oldObject')}" for expression in graces)
     same = f"!({CREATED}) && {kept}"
     made = f"request.resource.resource == 'pods' && {by(*MAKERS)}"
-    changed = [rule for path in TEMPLATES for rule in kind(*path, "CREATE", "UPDATE")]
-    rules = [*jobs("CREATE"), *kind("batch", "cronjobs", "CREATE", "UPDATE"), *changed, *kind("", "pods", "CREATE")]
+    both = ("CREATE", "UPDATE")
+    rules = [*jobs("CREATE"), *kind("batch", "cronjobs", *both), *template_rules(*both), *kind("", "pods", "CREATE")]
     return refusing(rules, {f"{made} || {same} || {every}": LATE})
 
 

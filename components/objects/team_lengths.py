@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.objects.team_conditions import CREATED, TEMPLATES, by_trusted, jobs, kind, refusing
+from components.objects.team_conditions import CREATED, by_trusted, pod_specifications, refusing
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicySpecArgsDict
@@ -25,7 +25,6 @@ LONG = f"what a job, a template or a pod declares is at most {LONGEST_KIB} KiB: 
 
 def lengths_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that refuses specifications of pods that are too long. In a JobSet, that is each role's."""
-    both = ("CREATE", "UPDATE")
     roles = "object.spec.?replicatedJobs.orValue([]).map(r, [r])"
     other = "[[object.spec, object.metadata.?annotations.orValue({})]]"
     declared = f"(request.resource.resource == 'jobsets' ? {roles} : {other})"
@@ -33,8 +32,9 @@ def lengths_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     whole = "bytes('%s'.format([[{0}.metadata, {0}.spec]])).size()"
     small = f"{whole.format('object')} <= {WHOLE_KIB * 1024}"
     smaller = f"!({CREATED}) && {whole.format('object')} <= {whole.format('oldObject')}"
-    changed = [rule for path in TEMPLATES for rule in kind(*path, *both)]
-    rules = [*jobs(*both), *kind("batch", "cronjobs", *both), *changed, *kind("", "pods", *both)]
     # Controllers copy what was short enough.
     trusted = by_trusted()
-    return refusing(rules, {f"{trusted} || {short}": LONG, f"{trusted} || {small} || {smaller}": LARGE})
+    return refusing(
+        pod_specifications("CREATE", "UPDATE"),
+        {f"{trusted} || {short}": LONG, f"{trusted} || {small} || {smaller}": LARGE},
+    )

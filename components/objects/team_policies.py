@@ -27,7 +27,6 @@ from components.objects.team_conditions import (
     PRIORITY,
     QUEUE,
     TEAMS,
-    TEMPLATES,
     by,
     by_trusted,
     jobs,
@@ -41,6 +40,7 @@ from components.objects.team_conditions import (
     queued,
     refusing,
     team_name,
+    template_rules,
     templates_of,
     unchanged,
 )
@@ -241,10 +241,7 @@ def pods_policy() -> ValidatingAdmissionPolicySpecArgsDict:
 def owners_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     """Return the policy that keeps whoever makes pods from declaring a job as its owner: Kueue would let these pods run
     for as long as that job runs. Owners do not change."""
-    return refusing(
-        [rule for path in TEMPLATES for rule in kind(*path, "CREATE", "UPDATE")],
-        {owner_condition(): OWNED},
-    )
+    return refusing(template_rules("CREATE", "UPDATE"), {owner_condition(): OWNED})
 
 
 def _frozen() -> str:

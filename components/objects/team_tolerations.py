@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.objects.team_conditions import CREATED, MAKERS, TEMPLATES, by, jobs, kind, refusing
+from components.objects.team_conditions import CREATED, MAKERS, by, pod_specifications, refusing
 from contract.taints import CORDON, SET_AND_LIFTED, SYSTEM_TAINT
 
 if TYPE_CHECKING:
@@ -37,7 +37,5 @@ def tolerations_policy() -> ValidatingAdmissionPolicySpecArgsDict:
     )
     kept = " && ".join(f"{part} == {part.replace('object', 'oldObject')}" for part in (*lists, roles))
     made = f"request.resource.resource == 'pods' && {by(*MAKERS)}"
-    both = ("CREATE", "UPDATE")
-    changed = [rule for path in TEMPLATES for rule in kind(*path, *both)]
-    rules = [*jobs(*both), *kind("batch", "cronjobs", *both), *changed, *kind("", "pods", *both)]
+    rules = pod_specifications("CREATE", "UPDATE")
     return refusing(rules, {f"{made} || !({CREATED}) && {kept} || {every}": EVERYTHING})

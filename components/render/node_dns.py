@@ -34,11 +34,11 @@ def corefile(environment: Environment, addresses: AddressPlan, site: str) -> str
     """Return the cache's configuration.
 
     The cluster's names, and reverse names of the supernet, are asked of the site's own Service, and of all sites' when
-    that does not answer; where a site has no servers, kube-proxy refuses the connection at once. Over TCP, because
-    a lost datagram costs a resolver five seconds. A server is checked by a name
-    of its own: by CoreDNS's default, the root's, it would be down whenever its site's resolver is. All other names are
-    asked of the machine's own resolver, which knows the site's private zones. An answer that cannot be renewed within a
-    second is given for an hour more; one that can be renewed is always the new one (CoreDNS 1.14, plugin/cache).
+    that does not answer; where a site has no servers, kube-proxy refuses the connection at once. Over TCP, because a
+    lost datagram costs a resolver five seconds. A server's health is asked by a name of the cluster: by CoreDNS's
+    default, the root's, it would be down whenever its site's resolver is. All other names are asked of the machine's
+    own resolver, which knows the site's private zones. An answer that cannot be renewed within a second is given for an
+    hour more; one that can be renewed is always the new one (CoreDNS 1.14, plugin/cache).
     """
     of_site = site_dns_addresses(addresses).get(site)
     upstream = " ".join(str(address) for address in (of_site, addresses.dns_service) if address is not None)

@@ -109,7 +109,7 @@ def test_dns_stands_on_two_hosts_and_zones(program: Program, production: Environ
 def is_selected(selector: dict[str, Any], deployment: dict[str, Any]) -> bool:
     """Return whether a selector of labels, and of a label that is absent, takes a Deployment's pods."""
     there = deployment["template"]["metadata"]["labels"]
-    absent = {one["key"] for one in selector.get("matchExpressions", ()) if one["operator"] == "DoesNotExist"}
+    absent = {term["key"] for term in selector.get("matchExpressions", ()) if term["operator"] == "DoesNotExist"}
     return selector["matchLabels"].items() <= there.items() and absent.isdisjoint(there)
 
 
@@ -132,14 +132,14 @@ def test_each_site_with_machines_has_its_own_dns_servers(program: Program, produ
         # The pods of other Deployments may be on the same machines, also those of releases before, whose terms are
         # about every server: the Deployment that runs anywhere is changed, and waited for, first.
         (apart,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-        selected = {name for name, one in deployments.items() if is_selected(apart["labelSelector"], one["spec"])}
+        selected = {name for name, other in deployments.items() if is_selected(apart["labelSelector"], other["spec"])}
         assert selected == {f"coredns-{site}"}
-    (made,) = [one for one in program.clouds() if one.name == "coredns-use1" and one.type.endswith(":Deployment")]
+    (made,) = [item for item in program.clouds() if item.name == "coredns-use1" and item.type.endswith(":Deployment")]
     assert "coredns" in made.after
     # A pod of two budgets could not be evicted.
     budgets = [budget["spec"]["selector"] for budget in kinds(program, "PodDisruptionBudget").values()]
-    for name, one in deployments.items():
-        assert sum(is_selected(budget, one["spec"]) for budget in budgets) == name.startswith("coredns")
+    for name, deployment in deployments.items():
+        assert sum(is_selected(budget, deployment["spec"]) for budget in budgets) == name.startswith("coredns")
 
 
 def test_a_changed_corefile_rolls_out() -> None:
