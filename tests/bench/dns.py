@@ -113,14 +113,14 @@ def _load(folder: Path, binaries: Mapping[str, Path]) -> Iterator[tuple[str, flo
 
         caches = []
         for number in range(SAMPLE):
-            near, own = free_ports(2)
+            near, metrics_port = free_ports(2)
             cached = corefile(environment, addresses, "rack")
             for declared, here in (
                 (str(site_dns_addresses(addresses)["rack"]), f"127.0.0.1:{port}"),
                 (f" {addresses.dns_service} ", " "),
                 (RESOLVER, f"127.0.0.1:{machine.port}"),
                 (ADDRESS, "127.0.0.1"),
-                (f":{METRICS_PORT}", f":{own}"),
+                (f":{METRICS_PORT}", f":{metrics_port}"),
             ):
                 cached = cached.replace(declared, here)
             process = stack.enter_context(

@@ -37,7 +37,7 @@ def asked(
     state: str = "Enabled",
     grants: tuple[str, ...] | None = None,
     spot: bool = False,
-    own: bool = True,
+    customer_key: bool = True,
 ) -> list[Finding]:
     """Return the findings for a site whose default key, image and key's policy are as given."""
     raw = raw_environment()
@@ -50,7 +50,7 @@ def asked(
         "describe_snapshots",
         {"Snapshots": [{"Encrypted": True, **({"KmsKeyId": snapshot} if snapshot else {})}]},
     )
-    if not own:
+    if not customer_key:
         return list(volume_keys(share("aws", raw), AwsReader(sdk), "use1"))
     metadata = {"KeyId": KEY[-36:], "Arn": KEY, "KeyManager": "CUSTOMER", "KeyState": state}
     sdk.says("kms", "describe_key", {"KeyMetadata": metadata})
@@ -100,5 +100,5 @@ def test_a_disabled_key_is_a_problem(sdk: Sdk) -> None:
 
 
 def test_the_key_of_aws_needs_nothing(sdk: Sdk) -> None:
-    (finding,) = asked(sdk, snapshot="", own=False)
+    (finding,) = asked(sdk, snapshot="", customer_key=False)
     assert finding.what == "AWS us-east-1: AWS's own key encrypts the volumes"
