@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -93,12 +94,29 @@ def _cut(project: Project, pods: dict[str, Talker], request: pytest.FixtureReque
         project.await_healthy()
 
 
+def server_nodes(project: Project, site: str) -> list[str]:
+    """Return the node of each pod that answers for a site. A pod that ends, or has ended, is listed beside the one
+    that replaces it."""
+    words = ("--namespace=kube-system", f"--selector=k8s-app=kube-dns,longhaul.dev/site={site}", "--output=json")
+    pods = json.loads(project.kubectl("get", "pods", *words).stdout)["items"]
+    return [pod["spec"]["nodeName"] for pod in pods if not pod["metadata"].get("deletionTimestamp") and is_ready(pod)]
+
+
+def is_ready(pod: dict[str, Any]) -> bool:
+    """Return whether a pod is ready."""
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", ()))
+
+
 def test_each_site_has_servers_on_different_machines(project: Project) -> None:
     environment = load(project.stack_file)
     for site, count in site_servers(environment, standing_nodes(environment)).items():
-        words = ("--namespace=kube-system", f"--selector=k8s-app=kube-dns,longhaul.dev/site={site}", "--output=json")
-        listed = json.loads(project.kubectl("get", "pods", *words).stdout)["items"]
-        assert len({pod["spec"]["nodeName"] for pod in listed}) == len(listed) == count == 2
+        assert count == 2
+
+        def placed(site: str = site) -> bool:
+            nodes = server_nodes(project, site)
+            return len(set(nodes)) == len(nodes) == 2
+
+        eventually(placed)
     addons = {addon["name"]: addon["verdict"] for addon in project.status()["addons"]}
     assert {addons[name] for name in ("coredns", "coredns-use1", "coredns-rack")} == {"ok"}
 
