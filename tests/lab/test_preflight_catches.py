@@ -154,6 +154,14 @@ def test_a_module_of_another_version_than_its_libraries_is_caught(equipped: Proj
         assert look(equipped, NODE) == ("refused", [f"DriverMismatch: {said}"])
 
 
+def test_stopped_services_of_what_was_set_up_are_caught(project: Project) -> None:
+    gateway = f"{ENV}-gw-0"
+    for name, unit in ((gateway, "strongswan"), (NODE, "kubelet")):
+        line = f"{unit}.service does not run (inactive (dead), Result=success)"
+        with on(project, name, f"systemctl stop {unit}", undo=f"systemctl start {unit}"):
+            assert look(project, name) == ("refused", [line])
+
+
 @pytest.mark.parametrize("name", [HOST, NODE])
 def test_without_faults_it_is_fit(project: Project, name: str) -> None:
     assert look(project, name) == ("ready", [])

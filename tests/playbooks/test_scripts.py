@@ -143,64 +143,111 @@ def membership(folder: Path) -> list[str]:
 
 
 UNIT = """\
+NRestarts={restarts}
+Result={result}
+ExecMainStatus={status}
 Id={unit}.service
+LoadState={load}
 ActiveState={active}
 SubState={sub}
-NRestarts={restarts}
 ActiveEnterTimestampMonotonic={since}
+InvocationID=7c1f
 
+"""
+"""The form of ``systemctl show`` (systemd 252): the service's properties, then the unit's."""
+JOURNAL = """\
+case $1 in
+  _SYSTEMD_INVOCATION_ID=7c1f) echo 'loading the configuration'; echo 'panic: no' ;;
+  _SYSTEMD_UNIT=*) echo 'panic: no'; echo 'starting' ;;
+  *) echo 'a stray line' ;;
+esac
 """
 
 
-@pytest.mark.parametrize(
-    ("active", "restarts", "ago", "said"),
-    [
-        ("active", 0, 1, ""),
-        ("active", 7, 3600, ""),
-        ("active", 2, 1, ""),
-        ("inactive", 0, 1, ""),
-        ("active", 7, 5, "is restarted again and again, 7 times so far: panic: no"),
-        ("activating", 7, 3600, "is restarted again and again, 7 times so far: panic: no"),
-        ("failed", 0, 3600, "has failed: panic: no"),
-    ],
-    ids=["fine", "settled", "twice", "stopped", "crashes now and then", "crashes at its start", "failed"],
-)
-def test_a_service_that_crashes_again_and_again_is_told(
-    tmp_path: Path, active: str, restarts: int, ago: int, said: str
-) -> None:
+def unit(name: str, state: str, *, result: str = "success", status: int = 0, restarts: int = 0, ago: int = 0) -> str:
+    """Return what ``systemctl show`` prints of a unit with that state, such as ``inactive/dead``."""
+    active, sub = state.split("/")
+    load = "not-found" if sub == "not-found" else "loaded"
     now = int(float(Path("/proc/uptime").read_text().split()[0]))
-    known = {"sub": "whatever", "since": (now - ago) * 1_000_000}
-    fine = UNIT.format(unit="containerd", active="active", restarts=0, **known)
-    ill = UNIT.format(unit="kubelet", active=active, restarts=restarts, **known)
-    (tmp_path / "units").write_text(fine + ill)
-    program(tmp_path, "systemctl", f"case $1 in show) cat {tmp_path}/units ;; esac")
-    program(tmp_path, "journalctl", "echo 'panic: no'; echo 'kubelet.service: Failed with result exit-code.'")
-    done = sh((ROLES / "preflight" / "files" / "units.sh").read_text(), path=tmp_path)
-    assert (done.returncode, done.stdout) == (0, f"unhealthy kubelet.service {said}\n" if said else ""), done.stderr
+    words = {"unit": name, "load": load, "active": active, "sub": "dead" if load == "not-found" else sub}
+    return UNIT.format(result=result, status=status, restarts=restarts, since=(now - ago) * 1_000_000, **words)
+
+
+def services(folder: Path, shown: str | None, *needed: str, enabled: str = "none") -> tuple[int, str]:
+    """Return exit code and output of the script where systemd shows these units; None when it cannot be asked."""
+    (folder / "units").write_text(shown or "")
+    show = "echo no bus >&2; exit 1" if shown is None else f"cat {folder}/units"
+    program(folder, "systemctl", f'case $1 in show) {show} ;; is-enabled) [ "$3" = {enabled} ] ;; esac')
+    program(folder, "journalctl", JOURNAL)
+    done = sh((ROLES / "preflight" / "files" / "units.sh").read_text(), *needed, path=folder)
+    return done.returncode, done.stdout
 
 
 @pytest.mark.parametrize(
-    ("systemctl", "found"),
+    ("shown", "message"),
     [
-        (UNIT.format(unit="strongswan", active="active", sub="running", restarts=0, since=0), (0, "")),
+        (unit("kubelet", "active/running", ago=1), ""),
+        (unit("kubelet", "active/running", restarts=7, ago=3600), ""),
+        (unit("kubelet", "active/running", restarts=2, ago=1), ""),
+        (unit("kubelet", "inactive/dead"), ""),
         (
-            UNIT.format(unit="strongswan", active="inactive", sub="dead", restarts=0, since=0),
-            (0, "unhealthy strongswan.service does not run: it is inactive: bye\n"),
+            unit("kubelet", "active/running", restarts=7, ago=5),
+            "is restarted again and again, 7 times so far (active (running), Result=success): panic: no | starting",
         ),
-        ("", (0, "unhealthy strongswan.service does not run\n")),
+        (
+            unit("kubelet", "activating/auto-restart", result="exit-code", status=255, restarts=7, ago=3600),
+            "is restarted again and again, 7 times so far (activating (auto-restart), Result=exit-code, "
+            "ExecMainStatus=255): loading the configuration | panic: no",
+        ),
+        (
+            unit("kubelet", "failed/failed", result="oom-kill", status=9),
+            "has failed (failed (failed), Result=oom-kill, ExecMainStatus=9): loading the configuration | panic: no",
+        ),
+    ],
+    ids=["fine", "settled", "twice", "stopped", "crashes now and then", "crashes at its start", "killed"],
+)
+def test_a_service_that_fails_is_told_with_its_result_and_its_last_lines(
+    tmp_path: Path, shown: str, message: str
+) -> None:
+    told = f"unhealthy kubelet.service {message}\n" if message else ""
+    assert services(tmp_path, unit("containerd", "active/running") + shown) == (0, told)
+
+
+@pytest.mark.parametrize(
+    ("shown", "result"),
+    [
+        (unit("strongswan", "active/running"), (0, "")),
+        (
+            unit("strongswan", "inactive/dead"),
+            (0, "unhealthy strongswan.service does not run (inactive (dead), Result=success)\n"),
+        ),
+        (unit("strongswan", "inactive/not-found"), (0, "unhealthy strongswan.service is not installed\n")),
+        ("", (0, "unhealthy strongswan.service is not known to systemd\n")),
         (None, (1, "")),
     ],
-    ids=["runs", "stopped", "not told of", "systemctl fails"],
+    ids=["runs", "stopped", "not installed", "not told of", "systemctl fails"],
 )
 def test_a_service_that_must_run_is_told_when_it_does_not(
-    tmp_path: Path, systemctl: str | None, found: tuple[int, str]
+    tmp_path: Path, shown: str | None, result: tuple[int, str]
 ) -> None:
-    (tmp_path / "units").write_text(systemctl or "")
-    show = "echo no bus >&2; exit 1" if systemctl is None else f"cat {tmp_path}/units"
-    program(tmp_path, "systemctl", f"case $1 in show) {show} ;; esac")
-    program(tmp_path, "journalctl", "" if systemctl == "" else "echo bye")
-    done = sh((ROLES / "preflight" / "files" / "units.sh").read_text(), "strongswan.service", path=tmp_path)
-    assert (done.returncode, done.stdout) == found, done.stderr
+    assert services(tmp_path, shown, "strongswan.service") == result
+
+
+@pytest.mark.parametrize(
+    ("enabled", "stopped"),
+    [
+        ("none", set()),
+        ("longhaul-gateway-firewall.service", {"strongswan.service"}),
+        ("longhaul-node.target", {"kubelet.service"}),
+    ],
+)
+def test_a_machine_that_was_set_up_needs_its_services_also_in_a_preflight(
+    tmp_path: Path, enabled: str, stopped: set[str]
+) -> None:
+    fine = "".join(unit(name, "active/running") for name in ("containerd", "longhaul-gateway-firewall"))
+    ill = "".join(unit(name, "inactive/dead") for name in ("kubelet", "strongswan"))
+    _, told = services(tmp_path, fine + ill, enabled=enabled)
+    assert {line.split()[1] for line in told.splitlines()} == stopped
 
 
 SAS = """\
