@@ -45,15 +45,15 @@ class ServerView:
     issuers: str
     """``those of the file``, or how the server's issuers differ from the file."""
     revoked: str
-    """``all``, or how the server's list of revoked people differs from the vault."""
+    """``the latest``, or how the server's list of revoked people differs from the vault."""
 
     @property
     def is_current(self) -> bool:
         """Return whether the server uses the file's issuers and the vault's list."""
-        return (self.issuers, self.revoked) == (RIGHT, ALL)
+        return (self.issuers, self.revoked) == (RIGHT, LATEST)
 
 
-RIGHT, ALL, UNKNOWN = "those of the file", "all", "unknown"
+RIGHT, LATEST, UNKNOWN = "those of the file", "the latest", "unknown"
 
 
 def views(people: PeopleVault, revoked: Revoked) -> list[ServerView]:
@@ -87,7 +87,7 @@ def _revoked(answer: RefusedClients, revoked: Revoked) -> str:
         return f"{UNKNOWN}: {answer.error}"
     if answer.digest != digest_of(revoked.names):
         return "another list: `longhaul access apply` makes it fetch the vault's"
-    return ALL if answer.loaded else "fetched, but not used yet"
+    return LATEST if answer.loaded else "fetched, but not used yet"
 
 
 def document(environment: Environment, revoked: Revoked, server_views: list[ServerView]) -> dict[str, Any]:
@@ -121,7 +121,8 @@ def text(environment: Environment, revoked: Revoked, server_views: list[ServerVi
         )
     yield "API servers"
     yield from table(
-        ("server", "refuses", "issuers"), [(server.name, server.revoked, server.issuers) for server in server_views]
+        ("server", "list of revoked people", "issuers"),
+        [(server.name, server.revoked, server.issuers) for server in server_views],
     )
 
 

@@ -71,8 +71,9 @@ def _cost(cost: Cost) -> dict[str, Any]:
 
 
 def _sum(lines: tuple[CostLine, ...], *, least: bool) -> str:
-    """Return a group's monthly sum. A question mark stands for parts without a price."""
-    if all(line.unpriced for line in lines):
-        return "?"
+    """Return a group's monthly sum. A question mark stands for parts without a price. Hosts need none, but without
+    one they are not free either."""
+    if all(line.price is None for line in lines):
+        return "?" if any(line.unpriced for line in lines) else "no price"
     known = str(total((line.minimum if least else line.maximum).monthly for line in lines))
     return f"{known} and ?" if any(line.unpriced for line in lines) else known

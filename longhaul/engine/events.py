@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longhaul.engine.preview_counts import GROUPS
+from longhaul.report.resource_types import type_name
 from longhaul.terminal.progress import awaited, counts
 
 STACK = "pulumi:pulumi:Stack"
@@ -176,7 +177,7 @@ def _name(metadata: Mapping[str, Any]) -> str:
 
 
 def _kind(metadata: Mapping[str, Any]) -> str:
-    return str(metadata["type"].rpartition(":")[2])
+    return type_name(str(metadata["type"]))
 
 
 def _is_custom(metadata: Mapping[str, Any]) -> bool:

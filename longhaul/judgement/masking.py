@@ -26,7 +26,8 @@ _TOKEN = re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|\b(?:AKIA|ASIA)[A-Z0-9
 _LOGIN = re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}")
 _ASSIGNED = re.compile(rf"(?im)(?P<key>[\w.-]*(?:{_WORDS})[\w.-]*[\"']?\s*[:=]\s*)(?P<value>[^\s#][^\n]*)")
-_OPAQUE = re.compile(r"(?<![\w:/.+-])[A-Za-z0-9+/_-]{40,}={0,2}(?![\w.])")
+_OPAQUE = re.compile(r"(?<![\w:/.+-])(?![+-]?/subscriptions/[0-9a-f-]{36}/)[A-Za-z0-9+/_-]{40,}={0,2}(?![\w.])")
+"""A run that may be a key. An id of a resource in Azure is as long, and no secret."""
 
 
 def is_secret_key(key: str) -> bool:
@@ -60,7 +61,7 @@ def mask_text(text: str) -> str:
 
 def mask_file(text: str) -> str:
     """Mask the text of an unknown file. In addition to :func:`mask_text`, mask values assigned to secret-looking
-    names, and opaque runs of 40 characters or more, which may be keys."""
+    names, and opaque runs of 40 characters or more, which may be keys; ids of Azure's resources stay."""
     text = mask_text(text)
     text = _ASSIGNED.sub(lambda match: f"{match['key']}{MASKED}", text)
     return _OPAQUE.sub(MASKED, text)

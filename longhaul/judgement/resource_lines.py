@@ -12,6 +12,7 @@ from longhaul.judgement.environment_parts import LINKS, EnvironmentPart
 from longhaul.judgement.masking import LATER
 from longhaul.judgement.plan import PlaceChanges, Plan, ResourceLine
 from longhaul.judgement.properties import Property
+from longhaul.report.resource_types import type_name
 
 SIGNS = {
     ResourceAction.MAKE: "+",
@@ -109,7 +110,7 @@ def _body(part: PlaceChanges) -> Iterator[str]:
     for lines in alike.values():
         yield from _change_lines(lines, part.place)
     for action in _COUNTED:
-        types = Counter(_short(line.type) for line in shown if line.action is action)
+        types = Counter(type_name(line.type) for line in shown if line.action is action)
         if types:
             yield f"{SIGNS[action]} {WORDS[action]}: {', '.join(_several(types))}"
 
@@ -118,7 +119,7 @@ def _change_lines(lines: list[ResourceLine], place: EnvironmentPart) -> Iterator
     """Yield the lines of resources with the same change: a few by name, many by number; details appear once."""
     first = lines[0]
     if len(lines) > _BY_NAME:
-        types = Counter(_short(line.type) for line in lines)
+        types = Counter(type_name(line.type) for line in lines)
         yield f"{SIGNS[first.action]} {WORDS[first.action]}: {', '.join(_several(types))}"
     else:
         yield from (_headline(line, place) for line in lines)
@@ -128,7 +129,7 @@ def _change_lines(lines: list[ResourceLine], place: EnvironmentPart) -> Iterator
 def _headline(line: ResourceLine, place: EnvironmentPart) -> str:
     """Return sign, type and action, and the name unless the place already says it."""
     name = line.name.removeprefix(place.part).lstrip("-") if place.part else line.name
-    return f"{SIGNS[line.action]} {_short(line.type)}{f' {name}' if name else ''} {WORDS[line.action]}"
+    return f"{SIGNS[line.action]} {type_name(line.type)}{f' {name}' if name else ''} {WORDS[line.action]}"
 
 
 def _properties(line: ResourceLine) -> Iterator[str]:
@@ -145,7 +146,3 @@ def _properties(line: ResourceLine) -> Iterator[str]:
 
 def _several(types: Counter[str]) -> Iterable[str]:
     return (name if number == 1 else f"{number} {name}" for name, number in sorted(types.items()))
-
-
-def _short(token: str) -> str:
-    return token.rsplit(":", 1)[-1]

@@ -85,4 +85,4 @@ class PriceFile(Section):
     parts: tuple[PartEntry, ...] = ()
     """Prices of parts of networks."""
     hosts: tuple[HostEntry, ...] = ()
-    """Prices of bare-metal hosts. The hosts of a site without an entry cost nothing."""
+    """Prices of bare-metal hosts. No sum contains the hosts of a site without an entry."""

@@ -270,9 +270,10 @@ def test_what_is_shown_is_what_each_server_says(world: World) -> None:
     found = views(world.people(), revoked)
     assert [one.is_current for one in found] == [False, False]
     assert "`longhaul access apply`" in found[0].issuers
-    assert (found[0].revoked, found[1].issuers) == ("all", "those of the file")
+    assert (found[0].revoked, found[1].issuers) == ("the latest", "those of the file")
     lines = "\n".join(text(world.environment, revoked, found))
-    for part in (ALICE, "corp:ml", "view", "https://corp.example.com", "anna", *SERVERS):
+    assert "refuses" not in lines
+    for part in ("list of revoked people", ALICE, "corp:ml", "view", "https://corp.example.com", "anna", *SERVERS):
         assert part in lines
     told = document(world.environment, revoked, found)
     assert told["issuers"]["corp"]["names"] == "corp:"

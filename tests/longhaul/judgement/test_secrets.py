@@ -98,5 +98,12 @@ def test_what_is_no_secret_stays() -> None:
     assert mask_file(file) == file
 
 
+def test_an_id_of_a_resource_in_azure_is_no_secret() -> None:
+    group = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/prod-weu/providers"
+    line = f"-{group}/Microsoft.Compute/galleries/longhaul"
+    assert mask_file(line) == line
+    assert mask_file("-/subscriptions/" + "Zm9v" * 12) == MASKED
+
+
 def test_a_files_opaque_runs_are_masked() -> None:
     assert mask_file("key = " + "Zm9v" * 12) == f"key = {MASKED}"

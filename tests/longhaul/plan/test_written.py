@@ -14,6 +14,7 @@ from longhaul.judgement.resource_lines import blocks, summary
 from longhaul.judgement.text import to_json, to_text
 from longhaul.plan.markdown import to_markdown
 from longhaul.report.markdown import LONGEST
+from longhaul.report.resource_types import type_name
 from tests.longhaul.judgement.steps import GROUP, OWN, TEMPLATE, VM, judged, machine, step
 
 CONTROL = "longhaul:Cluster$longhaul:ControlPlane"
@@ -72,6 +73,13 @@ def test_many_alike_resources_are_told_by_number() -> None:
     ]
     (block,) = blocks(judged(*steps))
     assert block.lines == ("~ changed: 5 NetworkSecurityGroup", "    tags.a: - -> b")
+
+
+def test_resources_of_the_program_are_called_by_what_they_are() -> None:
+    (block,) = blocks(judged(*(step("create", f"{OWN}Founded", f"lab-{role}-founded") for role in ("etcd", "events"))))
+    assert block.lines == ("+ made: 2 EtcdBootstrap",)
+    assert type_name("pulumi-python:dynamic/longhaul:Held") == "ImmutableSettings"
+    assert type_name("azure-native:keyvault:Secret") == "Secret"
 
 
 def test_nothing_happens() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -168,4 +169,6 @@ def test_what_people_and_programs_see(environment: Environment, golden: Golden) 
         price_of(environment, prices.updated({HostKey(site="rack"): price("900", currency="EUR", unit="month")}))
     )
     golden("cost.txt", found)
-    assert max(map(len, cost_text(price_of(environment, prices)).splitlines())) <= 100
+    text = cost_text(price_of(environment, prices))
+    assert max(map(len, text.splitlines())) <= 100
+    assert re.search(r"^ *racks rack +no price +no price$", text, re.MULTILINE), "hosts without a price are not free"
