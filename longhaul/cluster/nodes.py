@@ -37,9 +37,21 @@ def node(item: Mapping[str, Any]) -> NodeView:
     )
 
 
+PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")
+"""Conditions of a node that lacks something (kubernetes.io, "Node-pressure Eviction")."""
+
+
 def _closed(item: Mapping[str, Any]) -> tuple[StatusReason, str]:
     """Return why a ready node takes no new pods: a reason and a sentence. The sentence is empty when it takes pods."""
     causes = []
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    pressed = [
+        str(condition.get("message") or condition["type"])
+        for condition in conditions
+        if condition["type"] in PRESSURES and condition.get("status") == "True"
+    ]
+    if pressed:
+        causes.append((StatusReason.NODE_PRESSURE, "; ".join(pressed)))
     if UNCHECKED in item["metadata"].get("labels", {}):
         unchecked = "the node controller has not checked it yet: its machine is in no list (docs/nodes.md)"
         causes.append((StatusReason.UNCHECKED, unchecked))

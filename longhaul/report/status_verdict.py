@@ -19,6 +19,8 @@ class StatusVerdict(StrEnum):
     """It is in the environment's file, but not in the cloud or the cluster; or in the cloud, but not in the cluster."""
     JOINING = "joining"
     """It is in the cloud, but not in the cluster yet: it is recent, and was not refused."""
+    WAITING = "waiting"
+    """Pods do not start. That may be a fault of theirs, and so does not make the environment unhealthy."""
     UNREACHABLE = "unreachable"
     """It does not answer over SSH, and nothing else shows that it works."""
     UNEXPECTED = "unexpected"
@@ -36,6 +38,7 @@ _SEVERITIES = {
     StatusVerdict.OK: Severity.OK,
     StatusVerdict.UNKNOWN: Severity.UNKNOWN,
     StatusVerdict.JOINING: Severity.UNKNOWN,
+    StatusVerdict.WAITING: Severity.UNKNOWN,
     StatusVerdict.DEGRADED: Severity.WARNING,
     StatusVerdict.UNEXPECTED: Severity.WARNING,
 }

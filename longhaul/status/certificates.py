@@ -16,7 +16,7 @@ the lifetime."""
 
 
 def judge_certificates(
-    env: str, certificates: Sequence[CertificateView], now: datetime
+    certificates: Sequence[CertificateView], now: datetime
 ) -> tuple[StatusVerdict, StatusReason, str]:
     """Return verdict, reason and message for a machine's certificates; the message is empty when no certificate expires
     soon."""
@@ -27,13 +27,13 @@ def judge_certificates(
         if certificate.ends > now and certificate.ends - now < (certificate.ends - certificate.begins) * WARN_BELOW
     ]
     if ended:
-        return StatusVerdict.UNHEALTHY, StatusReason.CERTIFICATE_ENDED, _message(env, ended, "ended", now)
+        return StatusVerdict.UNHEALTHY, StatusReason.CERTIFICATE_ENDED, _message(ended, "ended", now)
     if near:
-        return StatusVerdict.DEGRADED, StatusReason.CERTIFICATE_ENDS_SOON, _message(env, near, "ends", now)
+        return StatusVerdict.DEGRADED, StatusReason.CERTIFICATE_ENDS_SOON, _message(near, "ends", now)
     return StatusVerdict.OK, StatusReason.READY, ""
 
 
-def _message(env: str, certificates: Sequence[CertificateView], verb: str, now: datetime) -> str:
+def _message(certificates: Sequence[CertificateView], verb: str, now: datetime) -> str:
     first = min(certificates, key=lambda certificate: certificate.ends)
     names = ", ".join(sorted({certificate.name for certificate in certificates}))
     minutes = round(abs((first.ends - now).total_seconds()) / 60)
@@ -42,4 +42,4 @@ def _message(env: str, certificates: Sequence[CertificateView], verb: str, now: 
     subject = (
         f"its certificate {names} {verb}" if len(certificates) == 1 else f"its certificates {names}: the first {verb}"
     )
-    return f"{subject} {when} ({first.ends.astimezone(UTC):%Y-%m-%d %H:%M} UTC): `longhaul up --env {env}` renews it"
+    return f"{subject} {when} ({first.ends.astimezone(UTC):%Y-%m-%d %H:%M} UTC)"

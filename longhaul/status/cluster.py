@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from components.model import plan
@@ -11,11 +11,13 @@ from components.model.network.api_address import api_url
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.paths import NODE_LEASES, NODES
+from contract.kubernetes.times import parse_time
 from contract.labels import GPU_LABEL
 from contract.object_names import NODE_PROOF_REFUSED, NODE_REQUEST_DENIED, SYSTEM_NAMESPACE
 from longhaul.cluster.nodes import node
-from longhaul.status.observed import AddonView, ClusterView
+from longhaul.status.observed import AddonView, ClusterView, LateLease
 from longhaul.status.time_limits import API_S
+from longhaul.status.waiting_pods import waiting_pods
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -25,6 +27,9 @@ REFUSALS = (NODE_PROOF_REFUSED, NODE_REQUEST_DENIED)
 LATE = timedelta(seconds=12)
 """Age of a node's lease from which the node's kubelet is late: a kubelet renews the lease every ten seconds, a quarter
 of the lease's duration (kubernetes 1.36, pkg/kubelet/kubelet.go, ``nodeLeaseRenewIntervalFraction``)."""
+LEASE_S = 40
+"""Duration of a node's lease, seconds, where the lease has none (kubelet's ``nodeLeaseDurationSeconds``). The node
+controller of Kubernetes waits longer, 50 s, until it calls the node NotReady (``--node-monitor-grace-period``)."""
 
 
 def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) -> ClusterView:
@@ -35,21 +40,29 @@ def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) ->
     try:
         api = Api(url, identity, timeout_s=API_S)
         nodes = tuple(map(node, api.items(NODES)))
-        late = frozenset(_late(api)) if environment.hosts else frozenset()
-        return ClusterView(nodes=nodes, late=late, addons=tuple(_addons(api)), refusals=tuple(_refusals(api)))
+        return ClusterView(
+            nodes=nodes,
+            late=dict(_late(api)),
+            addons=tuple(_addons(api)),
+            pods=tuple(waiting_pods(api)),
+            refusals=tuple(_refusals(api)),
+        )
     except ApiError as error:
         return ClusterView(error=f"{url} answers {error.status}" if error.status else f"{url}: {error.reason}")
     except (OSError, ValueError, KeyError) as error:
         return ClusterView(error=f"{url}: {error}")
 
 
-def _late(api: Api) -> Iterator[str]:
-    """Yield the nodes whose kubelet is late with its lease, comparing this machine's clock with theirs."""
-    now = datetime.now(tz=UTC)
-    for lease in api.items(NODE_LEASES):
-        renewed = lease.get("spec", {}).get("renewTime")
-        if not renewed or now - datetime.fromisoformat(renewed) > LATE:
-            yield lease["metadata"]["name"]
+def _late(api: Api) -> Iterator[tuple[str, LateLease]]:
+    """Yield the leases of nodes whose kubelets are late to renew them, by the API servers' clock. A lease that was
+    never renewed is as old as its object."""
+    leases = list(api.items(NODE_LEASES))
+    for lease in leases:
+        spec = lease.get("spec") or {}
+        renewed = parse_time(str(spec.get("renewTime") or lease["metadata"].get("creationTimestamp") or ""))
+        if renewed is not None and (age := api.now() - renewed) > LATE:
+            lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or LEASE_S)
+            yield lease["metadata"]["name"], LateLease(age=age, expired=age > lasts)
 
 
 def _refusals(api: Api) -> Iterator[str]:

@@ -99,7 +99,7 @@ def _quarantine(record: QuarantineVault) -> tuple[Quarantine, str]:
 
 def _without_node(hosts: Sequence[OnpremMachine], cluster: ClusterView) -> list[OnpremMachine]:
     """Return the hosts whose node is missing, not ready or late; none when the API did not answer."""
-    ready = {view.name for view in cluster.nodes if view.ready} - cluster.late
+    ready = {view.name for view in cluster.nodes if view.ready} - cluster.late.keys()
     return [] if cluster.error else [host for host in hosts if host.name not in ready]
 
 

@@ -16,8 +16,9 @@ from contract.object_names import COREDNS
 from contract.reasons.status import StatusReason
 from longhaul.cluster.nodes import NodeView
 from longhaul.report.status_verdict import StatusVerdict
-from longhaul.status.observed import AddonView, Observed
+from longhaul.status.observed import AddonView, LateLease, Observed
 from longhaul.status.ssh_probes import SshProbe
+from longhaul.terminal.ages import age
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -145,7 +146,7 @@ def judge_nodes(environment: Environment, observed: Observed, *, lab: bool = Fal
 
 _MISSING = {
     True: "it is in quarantine, and refused",
-    False: "it is in the hosts file, but not a node: `longhaul up --only hosts` makes it one",
+    False: "it is in the hosts file, but not a node",
 }
 """Messages about hosts that are not nodes, by whether they are in quarantine."""
 
@@ -159,17 +160,23 @@ def _missing(host: str, quarantined: Collection[str], observed: Observed) -> Sta
 
 def _node(view: NodeView, observed: Observed, *, lab: bool) -> NodeStatus:
     verdict, reason, messages = StatusVerdict.OK, view.reason, [view.message, view.gpus]
-    silent = _silent(view.name, observed)
-    if silent or not view.ready:
+    silent, lease = _silent(view.name, observed), observed.cluster.late.get(view.name)
+    expired, probe = lease is not None and lease.expired, observed.ssh_probes.get(view.name)
+    # Services that fail count before the lease expires.
+    troubled = lease is not None and probe is not None and bool(probe.troubles)
+    if silent or expired or troubled or not view.ready:
         verdict = StatusVerdict.UNREACHABLE if silent else StatusVerdict.UNHEALTHY
-        reason = StatusReason.NO_ANSWER if silent else StatusReason.NODE_NOT_READY
-        messages += [*_ssh_messages(view.name, observed), _strayed(view, observed)]
+        reason = StatusReason.KUBELET_SILENT if expired else StatusReason.NODE_NOT_READY
+        reason = StatusReason.NO_ANSWER if silent else StatusReason.CHECKS_FAILED if troubled else reason
+        messages += [_silence(lease), *_ssh_messages(view.name, observed), _strayed(view, observed)]
     elif view.gpus:
         # A machine without GPUs will never pass the test.
         absent = lab and view.gpus.startswith(f"{NO_DRIVER}:")
         verdict = StatusVerdict.UNKNOWN if absent else StatusVerdict.UNHEALTHY
         reason = StatusReason.NO_GPUS if absent else StatusReason.GPUS_HELD_BACK
         messages.append("the lab has no GPUs" if absent else "")
+    elif reason is StatusReason.NODE_PRESSURE:
+        verdict = StatusVerdict.DEGRADED
     return NodeStatus(
         name=view.name,
         site=view.site,
@@ -180,6 +187,11 @@ def _node(view: NodeView, observed: Observed, *, lab: bool) -> NodeStatus:
         created=view.created,
         version=view.version,
     )
+
+
+def _silence(lease: LateLease | None) -> str:
+    """Return how long a kubelet has been silent; empty while its lease holds."""
+    return f"its kubelet has been silent for {age(lease.age.total_seconds())}" if lease and lease.expired else ""
 
 
 def _silent(name: str, observed: Observed) -> bool:
@@ -217,7 +229,7 @@ def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonSta
     addons = tuple(_addon(view, nodes=nodes, held_back=held_back) for view in observed.cluster.addons)
     declared = (None, *site_servers(environment, standing_nodes(environment)))
     missing = [name for name in map(deployment_name, declared) if name not in {addon.name for addon in addons}]
-    reason, message = StatusReason.NOT_DEPLOYED, "the cluster has none: `longhaul up --only objects` makes it"
+    reason, message = StatusReason.NOT_DEPLOYED, "the cluster has none"
     return (
         *addons,
         *(AddonStatus(name=name, verdict=StatusVerdict.MISSING, reason=reason, message=message) for name in missing),

@@ -69,7 +69,7 @@ def _judge(
             StatusReason.UNREACHABLE_FROM_HERE,
             f"all tunnels of {machine.site} are up, but from here it does not answer: {knock.reason}",
         )
-    message = f"it does not answer over SSH: {knock.reason}: switch it on, or look at its console"
+    message = f"it does not answer over SSH: {knock.reason}"
     return StatusVerdict.UNREACHABLE, StatusReason.NO_ANSWER, message
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from clouds.base.live_groups import LiveMachine
 from clouds.base.tunnels import TunnelView
@@ -12,6 +12,7 @@ from contract.documents.quarantine import Quarantine
 from longhaul.cluster.nodes import NodeView
 from longhaul.control_plane.node_answers import NodeAnswer
 from longhaul.status.ssh_probes import SshProbe
+from longhaul.status.waiting_pods import WaitingPod
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,17 +46,34 @@ class AddonView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LateLease:
+    """Lease of a node whose kubelet is late to renew it."""
+
+    age: timedelta
+    """Time since the lease was renewed."""
+    expired: bool
+    """True when that is longer than the lease lasts."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterView:
     """Nodes and add-ons, as the API reported them."""
 
     nodes: tuple[NodeView, ...] = ()
-    late: frozenset[str] = frozenset()
-    """Nodes whose kubelet is late to renew its lease; read only if there are hosts."""
+    late: Mapping[str, LateLease] = field(default_factory=dict)
+    """Leases of the nodes whose kubelets are late to renew them, by node."""
     addons: tuple[AddonView, ...] = ()
+    pods: tuple[WaitingPod, ...] = ()
+    """Pods that wait, but not for machines or for their turn."""
     refusals: tuple[str, ...] = ()
     """Refusals of the join endpoint and of the node controller, the newest first."""
     error: str = ""
     """Reason why the API did not report them; empty when it did."""
+
+    def is_ready(self, node: NodeView) -> bool:
+        """Return whether a node is ready, and its kubelet not silent. Kubernetes notices the latter ten seconds
+        later."""
+        return node.ready and not (node.name in self.late and self.late[node.name].expired)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,7 +63,7 @@ def _pool(name: str, least: int, observed: Observed, unjoined: tuple[NodeStatus,
             least=least,
         )
     mine = [view for view in observed.cluster.nodes if view.pool == name]
-    ready = sum(view.ready for view in mine)
+    ready = sum(map(observed.cluster.is_ready, mine))
     group = observed.groups.get(name)
     if group is None or group.error:
         blind = f"; its machines are not known: {group.error}" if group else ""

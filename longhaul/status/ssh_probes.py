@@ -23,8 +23,8 @@ TRAFFIC = CHECKOUT / "playbooks" / "roles" / "gateway" / "files" / "traffic.sh"
 CARRIED = "carried"
 """First word of the lines that :data:`TRAFFIC` prints."""
 GATEWAY_UNITS = ("longhaul-gateway-firewall.service", "strongswan.service")
-"""Units that run on a gateway (playbooks/roles/gateway). Only this check reports that they stopped. A host needs no
-such list: its Node shows it."""
+"""Units that must run on a gateway (playbooks/roles/gateway), also on one that was never set up. The script knows by
+itself what must run on a machine that was."""
 AT_ONCE = 64
 MOST = 256
 """Maximum number of machines that are asked. If more are silent, they have a common cause."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from clouds.base.findings import Severity
+from clouds.base.phrases import counted
 from longhaul.report.json_output import document
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.report.text import MANY, Cell, Marked, painted, table
@@ -51,6 +52,7 @@ def to_text(status: Status, *, colour: bool) -> str:
     parts.append(("API", _mark(status.api.verdict), status.api.message))
     parts += [(f"pool {pool.name}", _mark(pool.verdict), pool.message) for pool in status.pools]
     parts += [(f"add-on {addon.name}", _mark(addon.verdict), addon.message) for addon in status.addons]
+    parts += [("pods", _mark(pods.verdict), pods.message) for pods in status.pods]
     parts += [(f"rotation {rotation.name}", _mark(rotation.verdict), rotation.message) for rotation in status.rotations]
     parts += [(f"quarantine {entry.name}", _mark(entry.verdict), entry.message) for entry in status.quarantine]
     blocks = [
@@ -133,5 +135,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Cell]], *, colour: bool)
 
 
 def _summary(status: Status, *, colour: bool) -> str:
+    waiting = sum(pods.pods for pods in status.pods)
     text = f"{status.environment}: {'all is healthy' if status.healthy else 'not healthy'}"
+    text += f"; {counted(waiting, 'pod')} {'does' if waiting == 1 else 'do'} not start" if waiting else ""
     return painted(text, Severity.OK if status.healthy else Severity.PROBLEM) if colour else text

@@ -10,6 +10,8 @@ from clouds.base.findings import Severity
 from components.model import Role
 from components.model.control_plane.machines import learners
 from components.model.control_plane.machines import members as voters
+from components.model.network.links import links
+from components.model.nodes.host_nodes import HOSTS
 from contract.documents.node_answers import MemberReport
 from contract.reasons.status import StatusReason
 from longhaul.control_plane.node_answers import STILL
@@ -19,9 +21,11 @@ from longhaul.status.certificates import judge_certificates
 from longhaul.status.fleet import AddonStatus, LinkStatus, NodeStatus, judge_addons, judge_links, judge_nodes
 from longhaul.status.gateways import GatewayStatus, judge_gateways
 from longhaul.status.observed import ApiEndpoint, Observed
+from longhaul.status.pods import PodsStatus, judge_pods
 from longhaul.status.pools import PoolStatus, judge_pools, judge_unjoined
 from longhaul.status.quarantine import QuarantineStatus, judge_quarantine
 from longhaul.status.rotations import RotationStatus, judge_rotations
+from longhaul.status.symptoms import SymptomSubject, advised
 
 if TYPE_CHECKING:
     from components.model import Environment, Machine
@@ -95,6 +99,8 @@ class Status:
     """All nodes, and all machines and hosts that should be nodes."""
     pools: tuple[PoolStatus, ...]
     addons: tuple[AddonStatus, ...]
+    pods: tuple[PodsStatus, ...] = ()
+    """Pods that do not start, by cause; they do not make the environment unhealthy."""
     rotations: tuple[RotationStatus, ...] = ()
     """Unfinished rotations of keys, and rotations in which a machine lags behind."""
     quarantine: tuple[QuarantineStatus, ...] = ()
@@ -114,28 +120,48 @@ class Status:
 
 def judge(environment: Environment, machines: Sequence[Machine], observed: Observed, *, inside: bool) -> Status:
     """Return the environment's status; ``inside`` means a lab, where API and gateways are reachable from here."""
+    env = environment.name
+    racks = {link.name for link in links(environment) if _has_rack(environment, link.first, link.second)}
     return Status(
-        environment=environment.name,
+        environment=env,
         machines=(
-            *(_machine(environment, machine, observed) for machine in machines),
+            *(advised(_machine(machine, observed), env, SymptomSubject.CONTROL_MACHINE) for machine in machines),
             *_unexpected(machines, observed),
         ),
         etcd_clusters=tuple(_etcd(environment, role, tuple(machines), observed) for role in Role if role.is_etcd),
         api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
-        gateways=judge_gateways(environment, observed, inside=inside),
-        links=judge_links(environment, observed),
-        nodes=(*judge_nodes(environment, observed, lab=inside), *judge_unjoined(environment, observed)),
+        gateways=tuple(
+            advised(gateway, env, SymptomSubject.GATEWAY, SymptomSubject.HOST)
+            for gateway in judge_gateways(environment, observed, inside=inside)
+        ),
+        links=tuple(
+            advised(link, env, SymptomSubject.RACK_LINK if link.name in racks else SymptomSubject.CLOUD_LINK)
+            for link in judge_links(environment, observed)
+        ),
+        nodes=(
+            *(advised(node, env, *_subjects(node)) for node in judge_nodes(environment, observed, lab=inside)),
+            *judge_unjoined(environment, observed),
+        ),
         pools=judge_pools(environment, observed),
-        addons=judge_addons(environment, observed),
-        rotations=judge_rotations(environment.name, observed),
+        addons=tuple(advised(addon, env, SymptomSubject.ADDON) for addon in judge_addons(environment, observed)),
+        pods=judge_pods(env, observed),
+        rotations=judge_rotations(env, observed),
         quarantine=judge_quarantine(
             environment, [machine.name for machine in machines if machine.role is Role.API], observed
         ),
     )
 
 
-def _machine(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
-    status = _machine_status(environment, machine, observed)
+def _subjects(node: NodeStatus) -> tuple[SymptomSubject, ...]:
+    return (SymptomSubject.HOST,) if node.pool == HOSTS else (SymptomSubject.POOL_MACHINE, SymptomSubject.HOST)
+
+
+def _has_rack(environment: Environment, *sites: str) -> bool:
+    return any(environment.sites[site].gateways for site in sites)
+
+
+def _machine(machine: Machine, observed: Observed) -> MachineStatus:
+    status = _machine_status(machine, observed)
     # The cluster works without the learner, so the learner's faults are warnings.
     return (
         replace(status, verdict=StatusVerdict.DEGRADED)
@@ -144,7 +170,7 @@ def _machine(environment: Environment, machine: Machine, observed: Observed) -> 
     )
 
 
-def _machine_status(environment: Environment, machine: Machine, observed: Observed) -> MachineStatus:
+def _machine_status(machine: Machine, observed: Observed) -> MachineStatus:
     view = observed.cloud.get(machine.name)
     if view is None:
         return MachineStatus(
@@ -163,7 +189,7 @@ def _machine_status(environment: Environment, machine: Machine, observed: Observ
         verdict, reason = StatusVerdict.UNHEALTHY, StatusReason.PROVISIONING_FAILED
         message = "the cloud failed to provision it"
     else:
-        verdict, reason, message = judge_certificates(environment.name, answer.certificates, observed.now)
+        verdict, reason, message = judge_certificates(answer.certificates, observed.now)
         if not answer.ready:
             # An expired certificate makes the checks fail.
             reason = reason if verdict is StatusVerdict.UNHEALTHY else StatusReason.CHECKS_FAILED

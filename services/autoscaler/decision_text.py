@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from clouds.base.phrases import counted, names
+from contract.reasons.autoscaler import WaitReason
 from services.autoscaler.pod_demand import names_text
 from services.autoscaler.scaling_actions import ScalingAction, ScalingDecision, Verb
+
+LOOK = "if they stay so, `longhaul status` shows what they wait for"
 
 
 def action_line(action: ScalingAction) -> str:
@@ -30,6 +33,9 @@ def to_text(decision: ScalingDecision, unread_groups: Iterable[str] = ()) -> str
     """Return a line for each action, after the groups that could not be read."""
     lines = [f"not seen: {name}" for name in unread_groups]
     lines += map(action_line, decision.actions) if decision.actions else ["nothing to do"]
+    fit = decision.waits.get(WaitReason.FITS_NODE, 0)
+    if fit:
+        lines.append(f"waiting: {counted(fit, 'pod')} for which a node has room, unbound by the scheduler: {LOOK}")
     idle = sorted(decision.memory.idle)
     return "\n".join([*lines, *([f"idle: {counted(len(idle), 'node')}: {names(idle)}"] if idle else [])])
 
@@ -39,6 +45,7 @@ def to_plain(decision: ScalingDecision, unread_groups: Iterable[str] = ()) -> di
     return {
         "not_seen": list(unread_groups),
         "actions": [action_fields(action) for action in decision.actions],
+        "fitting_pods": decision.waits.get(WaitReason.FITS_NODE, 0),
         "idle": {name: decision.kept.get(name) for name in sorted(decision.memory.idle)},
     }
 

@@ -104,6 +104,15 @@ def test_every_command_of_a_page_is_one(root: Path, name: str) -> None:
             assert cli.parse(words).command == words[0]
 
 
+def test_every_page_says_first_what_it_is_for(root: Path) -> None:
+    """A sentence comes before any command, table or heading."""
+    for path in sorted((root / "docs").rglob("*.md")):
+        title, *rest = path.read_text(encoding="utf-8").splitlines()
+        first = next(line for line in rest if line.strip() and not line.startswith("<!--"))
+        assert title.startswith("# "), path
+        assert not first.startswith(("    ", "#", "|", "-", "1.", "!")), path
+
+
 def test_every_message_is_one_of_the_code(root: Path) -> None:
     """Words in code marks in a table's first column are in a source, perhaps in two lines of it."""
     code = "".join(

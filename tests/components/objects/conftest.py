@@ -18,7 +18,7 @@ from tests.support.queue_managers import QueueManagers
 
 ALONE = "from components.objects import dns\ndns.standing_nodes = lambda environment: {}\n"
 """Patch for the program: no machine will join, so it must not wait for DNS."""
-TOOLS = ["pulumi", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "coredns"]
+TOOLS = ["pulumi", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "coredns"]
 
 
 @pytest.fixture(scope="session", name="binaries")

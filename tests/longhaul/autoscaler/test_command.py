@@ -64,6 +64,22 @@ def test_idle_nodes_are_named(
     assert capsys.readouterr().out.splitlines()[-1] == "idle: 1 node: i-1"
 
 
+def test_a_pod_that_fits_a_node_and_stays_unbound_is_told(
+    checkout: Checkout, groups: dict[str, Standing], api: Lists, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with a volume that nobody makes: the autoscaler has nothing to do, and that is not all."""
+    checkout.gains_hosts()
+    groups["cpu"] = Standing(machines=(machine("i-1"),))
+    api.lists |= {NODES: [node("i-1", pool="cpu")], PODS: [pod("p", requests={"cpu": "100m"})]}
+    assert command(checkout, "--once", "--dry-run") == Exit.OK
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first == "nothing to do"
+    assert second.startswith("waiting: 1 pod for which a node has room")
+    assert "`longhaul status` shows what they wait for" in second
+    assert command(checkout, "--once", "--dry-run", "--json") == Exit.OK
+    assert json.loads(capsys.readouterr().out)["fitting_pods"] == 1
+
+
 def test_what_could_not_be_read_is_no_success(
     checkout: Checkout, groups: dict[str, Standing], api: Lists, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -191,7 +191,7 @@ class Pages(Api):
     """The API as pages, by their address."""
 
     def __init__(self, pages: dict[str, dict[str, Any]]) -> None:
-        self.answers = pages
+        self.answers, self._ahead = pages, 0.0
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
         return self.answers[f"{path}?{urlencode(query)}"]
@@ -222,6 +222,7 @@ def api(*pages: dict[str, Any]) -> Pages:
         ]
     }
     renewed = {"a": "2026-01-02T03:04:05.000000Z", "b": datetime.now(tz=UTC).isoformat()}
+    left["/api/v1/pods?limit=500&fieldSelector=status.phase%3DPending"] = {"items": []}
     left["/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?limit=500"] = {
         "items": [{"metadata": {"name": name}, "spec": {"renewTime": time}} for name, time in renewed.items()]
     }
@@ -248,7 +249,7 @@ def test_nodes_are_read_page_by_page(environment: Environment, monkeypatch: pyte
         ("b", False, "so it says"),
         ("c", False, "it has never been ready"),
     ]
-    assert found.late == {"a"}
+    assert {name: lease.expired for name, lease in found.late.items()} == {"a": True}
     assert found.nodes[0].site == "use1"
     assert found.refusals == (
         "longhaul-join-ab: 2026-01-02T03:01:00Z: UnknownMachine: there is no machine i-8",

@@ -35,15 +35,15 @@ def _environment(root: Path) -> Environment:
 def test_what_up_will_renew_in_time_is_not_told() -> None:
     """The next `longhaul up` renews it, and there are two months for that."""
     found = (certificate("member", left=timedelta(days=100)), certificate("client", left=timedelta(days=62)))
-    assert judge_certificates("prod", found, NOW) == (StatusVerdict.OK, StatusReason.READY, "")
+    assert judge_certificates(found, NOW) == (StatusVerdict.OK, StatusReason.READY, "")
 
 
 def test_one_near_its_end_is_told_with_what_to_do() -> None:
     found = (certificate("member", left=timedelta(days=60)), certificate("client", left=timedelta(days=90)))
-    assert judge_certificates("prod", found, NOW) == (
+    assert judge_certificates(found, NOW) == (
         StatusVerdict.DEGRADED,
         StatusReason.CERTIFICATE_ENDS_SOON,
-        "its certificate member ends in 60 days (2026-05-03 05:06 UTC): `longhaul up --env prod` renews it",
+        "its certificate member ends in 60 days (2026-05-03 05:06 UTC)",
     )
 
 
@@ -53,7 +53,7 @@ def test_those_that_have_ended_come_first() -> None:
         certificate("member", left=timedelta(minutes=-3)),
         certificate("client", left=timedelta(hours=-5)),
     )
-    verdict, reason, message = judge_certificates("prod", found, NOW)
+    verdict, reason, message = judge_certificates(found, NOW)
     assert (verdict, reason) == (StatusVerdict.UNHEALTHY, StatusReason.CERTIFICATE_ENDED)
     assert message.startswith("its certificates client, member: the first ended 5 h ago (2026-03-04 00:06 UTC)")
 

@@ -1,0 +1,146 @@
+"""Faults that ``status`` names with the command that looks and the command that mends."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model import Environment, control_machines, load, plan
+from contract.reasons.status import StatusReason
+from longhaul import cli
+from longhaul.cluster.nodes import node as node_view
+from longhaul.control_plane.node_answers import NodeAnswer
+from longhaul.report.status_verdict import StatusVerdict
+from longhaul.status.observed import ClusterView, LateLease, Observed
+from longhaul.status.ssh_probes import SshProbe
+from longhaul.status.symptoms import SYMPTOMS, SymptomSubject
+from longhaul.status.text import to_text
+from longhaul.status.verdicts import Status, judge
+from longhaul.status.waiting_pods import WaitingPod
+from tests.longhaul.status.test_fleet import item
+from tests.longhaul.status.test_status import CLUSTER, REACHED, RUNNING, TUNNELS, tunnel
+
+HOST = "lab-node-0"
+STOPPED = SshProbe(reached=True, troubles=("kubelet.service does not run (inactive (dead), Result=success)",))
+MEND_HOST = f"to mend: `longhaul hosts --env lab --limit {HOST}`"
+
+
+@pytest.fixture(name="environment", scope="module")
+def _environment(root: Path) -> Environment:
+    return load(root / "stacks" / "Pulumi.lab.yaml")
+
+
+def judged(environment: Environment, **parts: Any) -> Status:
+    """Return the status of an environment with these parts; without any, everything is healthy."""
+    machines = control_machines(environment, plan(environment))
+    answers = {machine.name: NodeAnswer(ready=True) for machine in machines}
+    observed = Observed(
+        cloud={machine.name: RUNNING for machine in machines},
+        **{
+            "answers": answers,
+            "endpoint": REACHED,
+            "tunnels": TUNNELS,
+            "cluster": CLUSTER,
+            "ssh_probes": {"lab-gw-0": SshProbe(reached=True)},
+            **parts,
+        },
+    )
+    return judge(environment, machines, observed, inside=True)
+
+
+def late(seconds: int) -> ClusterView:
+    """Return the cluster with both kubelets silent for so long."""
+    lease = LateLease(age=timedelta(seconds=seconds), expired=seconds > 40)
+    return replace(CLUSTER, late={view.name: lease for view in CLUSTER.nodes})
+
+
+def test_without_a_fault_no_command_is_named(environment: Environment) -> None:
+    status = judged(environment)
+    assert status.healthy
+    assert "to look" not in to_text(status, colour=False)
+
+
+def test_a_silent_kubelet_is_noticed_when_its_lease_ends_before_kubernetes_does(environment: Environment) -> None:
+    status = judged(environment, cluster=late(41))
+    machine, host = status.nodes
+    assert {view.ready for view in CLUSTER.nodes} == {True}, "Kubernetes waits for 50 s"
+    assert {(node.verdict, node.reason) for node in status.nodes} == {
+        (StatusVerdict.UNHEALTHY, StatusReason.KUBELET_SILENT)
+    }
+    assert host.message.startswith(
+        "its kubelet has been silent for 41 s; to look: `longhaul shell --env lab lab-node-0"
+    )
+    assert MEND_HOST in host.message
+    assert "to mend: `longhaul shell --env lab i-1 -- systemctl restart kubelet`" in machine.message
+    assert {pool.ready for pool in status.pools} == {0}
+    assert judged(environment, cluster=late(39)).healthy
+
+
+def test_a_host_whose_kubelet_was_stopped_says_so_before_its_lease_ends(environment: Environment) -> None:
+    probes = {"lab-gw-0": SshProbe(reached=True), HOST: STOPPED}
+    _, host = judged(environment, cluster=late(15), ssh_probes=probes).nodes
+    assert (host.verdict, host.reason) == (StatusVerdict.UNHEALTHY, StatusReason.CHECKS_FAILED)
+    assert host.message.startswith(STOPPED.troubles[0])
+    assert MEND_HOST in host.message
+
+
+def test_a_node_with_a_full_disk_is_degraded(environment: Environment) -> None:
+    full = item("i-1", "True")
+    condition = {"type": "DiskPressure", "status": "True", "message": "kubelet has disk pressure"}
+    full["status"]["conditions"].append(condition)
+    cluster = replace(CLUSTER, nodes=(node_view(full), CLUSTER.nodes[1]))
+    (view, _) = judged(environment, cluster=cluster).nodes
+    assert (view.verdict, view.reason) == (StatusVerdict.DEGRADED, StatusReason.NODE_PRESSURE)
+    assert "kubelet has disk pressure; to look: `longhaul shell --env lab i-1 -- df -h" in view.message
+
+
+def test_a_stopped_daemon_of_a_gateway_and_its_links_have_commands(environment: Environment) -> None:
+    probes = {"lab-gw-0": SshProbe(reached=True, troubles=("strongswan.service does not run",))}
+    tunnels = (*TUNNELS[:2], tunnel("weu-rack", "weu", up=False), *TUNNELS[3:])
+    status = judged(environment, ssh_probes=probes, tunnels=tunnels)
+    assert "to mend: `longhaul hosts --env lab --limit lab-gw-0`" in status.gateways[0].message
+    (link,) = [link for link in status.links if link.verdict is not StatusVerdict.OK]
+    assert "to mend: `longhaul hosts --env lab --limit gateways`" in link.message
+
+
+def test_an_unready_member_and_a_missing_add_on_have_commands(environment: Environment) -> None:
+    answers = {
+        machine.name: NodeAnswer(ready=machine.name != "lab-etcd-0")
+        for machine in control_machines(environment, plan(environment))
+    }
+    status = judged(environment, answers=answers, cluster=replace(CLUSTER, addons=CLUSTER.addons[1:]))
+    member = next(machine for machine in status.machines if machine.name == "lab-etcd-0")
+    assert "to mend: `longhaul up --env lab --replace lab-etcd-0`, if it stays so" in member.message
+    addon = next(addon for addon in status.addons if addon.verdict is StatusVerdict.MISSING)
+    assert "to mend: `longhaul up --env lab --only objects`" in addon.message
+
+
+def test_pods_that_wait_are_told_and_are_no_fault(environment: Environment) -> None:
+    since = Observed(cloud={}, endpoint=REACHED).now - timedelta(minutes=30)
+    reason = StatusReason.VOLUME_NOT_BOUND
+    pod = WaitingPod(namespace="team", name="p", since=since, reason=reason, message="why", subject="data")
+    status = judged(environment, cluster=replace(CLUSTER, pods=(pod,)))
+    assert status.healthy
+    text = to_text(status, colour=False)
+    assert re.search(r"^pods +waiting +1 pod without their volume; team/p for 30 min: why; to look", text, re.MULTILINE)
+    assert text.endswith("lab: all is healthy; 1 pod does not start")
+
+
+def test_every_command_is_one_and_every_reason_of_a_subject_has_one_symptom() -> None:
+    names = {"env": "lab", "name": "x", "namespace": "n", "claim": "c"}
+    for symptom in SYMPTOMS:
+        commands = [symptom.look, symptom.mend, *re.findall(r"`(longhaul [^`]+)`", symptom.advice)]
+        for words in (shlex.split(command.format(**names)) for command in commands if command):
+            if words[0] == "longhaul":
+                assert cli.parse(words[1:]).command == words[1]
+            else:
+                assert words[0] == "kubectl"
+    pairs = [(symptom.subject, reason) for symptom in SYMPTOMS for reason in symptom.reasons]
+    assert len(pairs) == len(set(pairs))
+    assert {subject for subject, _ in pairs} == {*SymptomSubject}
