@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from tests.run import LANES, names
 from tests.support.golden import Golden
+from tests.support.shared_clusters import SharedClusters, sharers
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -29,26 +29,21 @@ settings.load_profile("longhaul")
 # A plan in a test fetches no plugin from the internet.
 os.environ["LONGHAUL_OFFLINE"] = "1"
 
+# Programs in Go that run for a moment take a tenth to a quarter of their processor time to collect garbage. The default
+# is 100: the heap may double before the next collection (https://pkg.go.dev/runtime, "Environment Variables").
+os.environ["GOGC"] = "400"
+
 PARTS = {part.mark for lane in LANES for part in lane}
 
 
-QUEUE_MANAGERS = ("QueueManagers", "TeamCluster")
-"""Classes by whose names a file shows that its tests start Kueue and JobSet."""
-
-
 class FileScheduling(LoadFileScheduling):  # type: ignore[misc]
-    """Gives a file's tests to one process, and all tests of Kueue and JobSet, whose ports are fixed, to the same: they
-    would wait for each other, and one cluster serves many files."""
+    """Gives a file's tests to one process, all tests that share a cluster to the same, and a test in namespaces of its
+    own to any."""
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
-        return "queue managers" if _starts_queue_managers(self.config.rootpath / file) else file
-
-
-@cache
-def _starts_queue_managers(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8")
-    return any(name in text for name in QUEUE_MANAGERS)
+        path = self.config.rootpath / file
+        return nodeid if "run_alone(" in path.read_text(encoding="utf-8") else sharers(path) or file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
@@ -93,6 +88,26 @@ def _shared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedLab]
         lab.down()
 
 
+CLUSTERS = pytest.StashKey[SharedClusters]()
+
+
+@pytest.fixture(scope="session", name="shared_clusters")
+def _shared_clusters(pytestconfig: pytest.Config) -> Iterator[SharedClusters]:
+    """The clusters that several files share."""
+    clusters = pytestconfig.stash[CLUSTERS] = SharedClusters()
+    yield clusters
+    clusters.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """End a shared cluster once the next test is of a file that does not share it."""
+    yield
+    clusters = item.config.stash.get(CLUSTERS, None)
+    if clusters and nextitem and sharers(nextitem.path) != sharers(item.path):
+        clusters.end()
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over tests and modules, which live until the end, and look at the rest more
     rarely: otherwise it examines hundreds of thousands of objects again and again."""
@@ -114,7 +129,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_cost)
 
 
-def _cost(item: pytest.Item) -> tuple[bool, ...]:
+def _cost(item: pytest.Item) -> tuple[bool | str, ...]:
     marks = (item.get_closest_marker(name) is not None for name in ("drill", "lab", "engine"))
     # The cluster of teams stays until the end, and holds the ports of Kueue and JobSet.
-    return (*marks, "running_cluster" in getattr(item, "fixturenames", ()), item.path.stem != "test_lint")
+    teams = "running_cluster" in getattr(item, "fixturenames", ())
+    return (*marks, teams, item.path.stem != "test_lint", sharers(item.path))

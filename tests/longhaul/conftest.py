@@ -75,6 +75,7 @@ class Checkout:
             "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",
             "AWS_EC2_METADATA_DISABLED": "true",
             "LONGHAUL_OFFLINE": "1",
+            "GOGC": os.environ["GOGC"],
             **self.environ,
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.redteam.team_cluster import TeamCluster, team_cluster
 from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.guarded import guarded_arguments
 from tests.support.hosts import STACKS
+from tests.support.shared_clusters import SharedClusters
 
 OPEN = "monitoring"
 """Namespace that the environment's file exempts."""
@@ -33,9 +35,16 @@ def _environment() -> Environment:
 
 
 @pytest.fixture(scope="module", name="guarded")
-def _guarded(tmp_path_factory: pytest.TempPathFactory, environment: Environment) -> Iterator[ApiServer]:
+def _guarded(
+    tmp_path_factory: pytest.TempPathFactory, environment: Environment, shared_clusters: SharedClusters
+) -> ApiServer:
+    cluster = _guarded_cluster(tmp_path_factory.mktemp("guarded"), environment)
+    return shared_clusters.take("guarded API server", cluster)
+
+
+@contextmanager
+def _guarded_cluster(folder: Path, environment: Environment) -> Iterator[ApiServer]:
     """Run an API server with the flags of the unit and the files of the environment."""
-    folder = tmp_path_factory.mktemp("guarded")
     names = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"]
     binaries = tools.ensure(names, log_dir=folder, progress=print)
     arguments = [*guarded_arguments(environment, folder), *POD_CERTIFICATES]

@@ -287,7 +287,8 @@ class ApiServer:
     def _run(self, name: str, *words: str, under: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:
             command = [*under, str(self._tools[name]), *words]
-            environment = {"HOME": str(self.folder), "PATH": os.environ["PATH"]}
+            kept = {name: os.environ[name] for name in ("PATH", "GOGC") if name in os.environ}
+            environment = {"HOME": str(self.folder), **kept}
             # A group of its own, so that a command under which it runs ends with it.
             process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         self._processes.append(process)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.support.api_server import ApiServer, api_server, eventually
 from tests.support.guarded import guarded_arguments
 from tests.support.hosts import STACKS
 from tests.support.queue_managers import QueueManagers
+from tests.support.shared_clusters import SharedClusters
 
 ALONE = "from components.objects import dns\ndns.standing_nodes = lambda environment: {}\n"
 """Patch for the program: no machine will join, so it must not wait for DNS."""
@@ -28,7 +30,14 @@ def _binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module", name="cluster")
 def _cluster(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path]) -> Iterator[ApiServer]:
-    environment, folder = load(STACKS / "Pulumi.lab.yaml"), tmp_path_factory.mktemp("cluster")
+    with _controlled(tmp_path_factory.mktemp("cluster"), binaries) as server:
+        yield server
+
+
+@contextmanager
+def _controlled(folder: Path, binaries: dict[str, Path]) -> Iterator[ApiServer]:
+    """Run an API server that admits as the environment's, and the controllers."""
+    environment = load(STACKS / "Pulumi.lab.yaml")
     arguments = guarded_arguments(environment, folder)
     services = plan(environment).services
     with api_server(folder, tools=binaries, services=services, arguments=arguments) as server:
@@ -39,14 +48,25 @@ def _cluster(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path]
 
 
 @pytest.fixture(scope="module", name="applied")
-def _applied(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path], cluster: ApiServer) -> ApiServer:
-    """Return the API server with the objects of an environment."""
-    folder = tmp_path_factory.mktemp("stack")
-    stack = Stack(folder, pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
-    stack.build_infrastructure()
-    stack.change(ALONE)
-    stack.up()
-    return cluster
+def _applied(
+    tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path], shared_clusters: SharedClusters
+) -> ApiServer:
+    """Return an API server with the objects of an environment. Tests of several files share it: they leave what the
+    environment has as it is."""
+    folder = tmp_path_factory.mktemp("applied")
+    return shared_clusters.take("an environment's objects", _with_objects(folder, binaries))
+
+
+@contextmanager
+def _with_objects(folder: Path, binaries: dict[str, Path]) -> Iterator[ApiServer]:
+    for name in ("cluster", "stack"):
+        (folder / name).mkdir()
+    with _controlled(folder / "cluster", binaries) as cluster:
+        stack = Stack(folder / "stack", pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
+        stack.build_infrastructure()
+        stack.change(ALONE)
+        stack.up()
+        yield cluster
 
 
 @pytest.fixture(scope="module", name="managers")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from components.model.secrets.certificates import NODE_CONTROLLER
 from components.objects.node_labels import COMPARED, REFUSAL
 from components.objects.node_permissions import NOTED
 from contract.kubernetes.connection import ApiError
+from contract.kubernetes.paths import NODES
 from contract.labels import (
     GPU_LABEL,
     IMAGE_LABEL,
@@ -34,7 +35,7 @@ from tests.support.api_server import ApiServer, eventually
 pytestmark = pytest.mark.engine
 
 NAME = "i-1"
-NODE = f"/api/v1/nodes/{NAME}"
+NODE = f"{NODES}/{NAME}"
 TEAM = "example.com/team"
 STATUS = f"{NODE}/status"
 CONFIGMAP = f"/api/v1/namespaces/kube-system/configmaps/{LOOKED_AT}"
@@ -57,36 +58,59 @@ def _node(applied: ApiServer) -> Iterator[Path]:
     kubeconfig = applied.user(f"system:node:{NAME}", organizations=(NODES_GROUP,))
     eventually(lambda: guarded(applied, kubeconfig), what="the policies hold")
     yield kubeconfig
-    applied.kubectl("delete", "node", NAME, "--ignore-not-found")
+    delete(applied)
     looked_at(applied, None)
 
 
 def guarded(applied: ApiServer, kubeconfig: Path) -> bool:
     """Make the node's Node, and return whether it is kept as it is."""
-    applied.kubectl("delete", "node", NAME, "--ignore-not-found")
-    applied.kubectl("create", "--filename=-", stdin=registered())
+    delete(applied)
+    create(applied.kubeconfig, registered())
     patch = {"metadata": {"labels": {POOL_LABEL: "other", ZONE_LABEL: "other"}}}
     tried = REFUSAL in written(kubeconfig, patch)
     written(kubeconfig, {"metadata": {"labels": {ZONE_LABEL: "other"}}})
     return tried and labels(applied) == LABELS
 
 
-def registered(**more: str) -> str:
-    metadata = {"name": NAME, "labels": {**LABELS, **more}}
-    return json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+def registered() -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME, "labels": LABELS}}
+
+
+def client(kubeconfig: Path) -> ObjectClient:
+    """Return a client: to start kubectl takes as long as fifty requests, and each test makes a dozen."""
+    return ObjectClient(load_access(str(kubeconfig)))
+
+
+def create(kubeconfig: Path, node: dict[str, Any]) -> None:
+    """Make the Node as somebody."""
+    client(kubeconfig).send("POST", NODES, body=node)
+
+
+def delete(applied: ApiServer) -> None:
+    """Delete the Node if there is one."""
+    try:
+        client(applied.kubeconfig).send("DELETE", NODE)
+    except ApiError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+
+
+def live(applied: ApiServer) -> dict[str, Any]:
+    """Return the Node."""
+    return dict(client(applied.kubeconfig).send("GET", NODE))
 
 
 def written(kubeconfig: Path, patch: dict[str, Any], *, path: str = NODE) -> str:
     """Return the API server's refusal of a change; empty when it is made."""
     try:
-        ObjectClient(load_access(str(kubeconfig))).send("PATCH", path, body=patch, content_type=MERGE)
+        client(kubeconfig).send("PATCH", path, body=patch, content_type=MERGE)
     except ApiError as error:
         return str(error)
     return ""
 
 
 def labels(applied: ApiServer) -> dict[str, str]:
-    return dict(applied.get("node", NAME)["metadata"]["labels"])
+    return dict(live(applied)["metadata"]["labels"])
 
 
 def looked_at(applied: ApiServer, value: str | None) -> None:
@@ -119,7 +143,7 @@ def test_what_kubelets_compare_is_put_back_and_not_refused(applied: ApiServer, n
     """A kubelet sends all of it at its start, with its status, and would try again until it succeeds."""
     change = {"metadata": {"labels": dict.fromkeys(COMPARED, "other")}, "status": {"phase": "Running"}}
     assert not written(node, change, path=STATUS)
-    found = applied.get("node", NAME)
+    found = live(applied)
     assert found["metadata"]["labels"] == LABELS
     assert found["status"]["phase"] == "Running"
     assert not written(node, {"metadata": {"labels": dict.fromkeys(COMPARED)}})
@@ -127,7 +151,7 @@ def test_what_kubelets_compare_is_put_back_and_not_refused(applied: ApiServer, n
 
 
 def test_a_label_that_its_node_lacks_is_not_added_either(applied: ApiServer, node: Path) -> None:
-    applied.kubectl("label", "node", NAME, f"{REGION_LABEL}-")
+    assert not written(applied.kubeconfig, {"metadata": {"labels": {REGION_LABEL: None}}})
     assert not written(node, {"metadata": {"labels": {REGION_LABEL: "other"}}})
     assert REGION_LABEL not in labels(applied)
 
@@ -135,7 +159,7 @@ def test_a_label_that_its_node_lacks_is_not_added_either(applied: ApiServer, nod
 @pytest.mark.parametrize("key", [key for key in MACHINE_LABELS if not key.startswith("beta.")])
 def test_but_for_what_kind_of_machine_it_is(applied: ApiServer, node: Path, key: str) -> None:
     """Those with ``beta`` follow from the others by kube-controller-manager."""
-    applied.kubectl("label", "node", NAME, f"{key}-")
+    assert not written(applied.kubeconfig, {"metadata": {"labels": {key: None}}})
     for value in ("first", "second"):
         assert not written(node, {"metadata": {"labels": {key: value}}}, path=STATUS)
     assert labels(applied)[key] == "first"
@@ -143,7 +167,7 @@ def test_but_for_what_kind_of_machine_it_is(applied: ApiServer, node: Path, key:
 
 def test_a_node_says_what_it_alone_knows(applied: ApiServer, node: Path) -> None:
     assert not written(node, {"metadata": {"labels": {INTERRUPTED: "true"}}}, path=STATUS)
-    applied.kubectl("label", "node", NAME, f"{GPU_LABEL}=true")
+    assert not written(applied.kubeconfig, {"metadata": {"labels": {GPU_LABEL: "true"}}})
     for value in ("NVIDIA-A", "NVIDIA-B", None):
         assert not written(node, {"metadata": {"labels": {PRODUCT: value}}})
     assert REFUSAL in written(node, {"metadata": {"labels": {GPU_LABEL: None}}})
@@ -164,7 +188,7 @@ def test_a_node_deletes_no_node(applied: ApiServer, node: Path) -> None:
 def test_before_the_controller_says_so_nobody_s_node_is_marked(applied: ApiServer, node: Path) -> None:
     eventually(lambda: not marked(applied, node), what="new Nodes are not marked")
     assert UNCHECKED not in labels(applied)
-    assert UNCHECKED not in [taint["key"] for taint in applied.get("node", NAME)["spec"].get("taints", [])]
+    assert UNCHECKED not in [taint["key"] for taint in live(applied)["spec"].get("taints", [])]
 
 
 def test_then_every_node_that_a_node_registers_waits_for_it(applied: ApiServer, node: Path) -> None:
@@ -176,17 +200,16 @@ def test_then_every_node_that_a_node_registers_waits_for_it(applied: ApiServer, 
     assert marked(applied, node, {"spec": {"taints": [TAINT]}}), "once is enough"
     own = {"spec": {"taints": [{"key": UNCHECKED, "effect": "PreferNoSchedule"}]}}
     assert marked(applied, node, own), "a weaker one of that name does not count"
-    applied.kubectl("delete", "node", NAME)
-    applied.kubectl("create", "--filename=-", stdin=registered())
+    delete(applied)
+    create(applied.kubeconfig, registered())
     assert UNCHECKED not in labels(applied), "an administrator knows what they do"
 
 
 def marked(applied: ApiServer, node: Path, more: dict[str, Any] | None = None) -> bool:
     """Return whether the Node that the node makes has label and taint."""
-    applied.kubectl("delete", "node", NAME)
-    document = {**json.loads(registered()), **(more or {})}
-    applied.kubectl("create", "--filename=-", stdin=json.dumps(document), kubeconfig=node)
-    found = applied.get("node", NAME)
+    delete(applied)
+    create(node, {**registered(), **(more or {})})
+    found = live(applied)
     return found["metadata"]["labels"].get(UNCHECKED) == "true" and found["spec"].get("taints", []).count(TAINT) == 1
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import IPv4Network
+from pathlib import Path
 
 import pytest
 
@@ -16,15 +18,22 @@ from tests.services.autoscaler.scheduled_cluster import scheduled_cluster
 from tests.services.autoscaler.test_listed_cluster import REQUESTS as DEFINITION
 from tests.services.autoscaler.test_listed_cluster import TOOLS
 from tests.support.api_server import ApiServer, api_server, eventually
+from tests.support.shared_clusters import SharedClusters
 
 
 @pytest.fixture(scope="module", name="everything")
-def _everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    binaries = tools.ensure([*TOOLS, "kube-scheduler"], log_dir=tmp_path_factory.mktemp("tools"), progress=print)
-    folder = tmp_path_factory.mktemp("cluster")
+def _everything(tmp_path_factory: pytest.TempPathFactory, shared_clusters: SharedClusters) -> World:
+    return shared_clusters.take("autoscaler's clouds", _clouds_and_cluster(tmp_path_factory.mktemp("everything")))
+
+
+@contextmanager
+def _clouds_and_cluster(folder: Path) -> Iterator[World]:
+    for name in ("cluster", "clouds"):
+        (folder / name).mkdir()
+    binaries = tools.ensure([*TOOLS, "kube-scheduler"], log_dir=folder, progress=print)
     with (
-        api_server(folder, tools=binaries, services=IPv4Network("10.80.0.0/17")) as server,
-        clouds(tmp_path_factory.mktemp("clouds") / "cloud", running) as (live, site),
+        api_server(folder / "cluster", tools=binaries, services=IPv4Network("10.80.0.0/17")) as server,
+        clouds(folder / "clouds" / "cloud", running) as (live, site),
     ):
         # No kubelet reports that a node is alive.
         server.start_controllers("--node-monitor-grace-period=1h")
@@ -49,11 +58,10 @@ def _world(everything: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return everything
 
 
-@pytest.fixture(scope="package", name="scheduled")
-def _scheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+@pytest.fixture(scope="module", name="scheduled")
+def _scheduled(tmp_path_factory: pytest.TempPathFactory, shared_clusters: SharedClusters) -> ApiServer:
     """An API server for questions to kube-scheduler."""
-    with scheduled_cluster(tmp_path_factory.mktemp("cluster")) as server:
-        yield server
+    return shared_clusters.take("scheduled clusters", scheduled_cluster(tmp_path_factory.mktemp("cluster")))
 
 
 @pytest.fixture(name="groups")
