@@ -83,6 +83,7 @@ def test_life(stack: Stack, cluster: ApiServer, kubelets: Kubelets) -> None:
     drift(stack, cluster)
     assert ours(cluster) == before
     rollout(stack, cluster)
+    forgotten(stack, cluster)
     destroyed = stack.objects("destroy", "--yes", "--skip-preview")
     assert re.search(r"- \d\d deleted", destroyed)
     assert cluster.kubectl("get", KINDS, *OURS) == ""
@@ -138,14 +139,11 @@ def rollout(stack: Stack, cluster: ApiServer) -> None:
     eventually(lambda: replicas() == (2, 2, 2), what="the new pods alone are there")
 
 
-def test_a_run_that_was_killed_goes_on_with_what_it_made(stack: Stack, cluster: ApiServer, kubelets: Kubelets) -> None:
-    """Objects that the state does not know are taken over; they cause no error."""
-    stack.build_infrastructure()
-    kubelets.start()
-    stack.up()
+def forgotten(stack: Stack, cluster: ApiServer) -> None:
+    """Check that objects that the state does not know, as after a run that was killed, are taken over and cause no
+    error."""
     stack.objects("state", "delete", "--all", "--yes", "--force")
     assert re.search(r"\+ \d\d created", stack.up())
     stack.objects("preview", "--refresh", "--expect-no-changes")
     fields = cluster.get("configmap", "coredns", "--namespace", "kube-system", "--show-managed-fields")
     assert [one["manager"] for one in fields["metadata"]["managedFields"]] == ["longhaul"]
-    stack.objects("destroy", "--yes", "--skip-preview")

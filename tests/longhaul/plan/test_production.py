@@ -115,11 +115,10 @@ def security_rule(raw: Raw) -> None:
     raw["access"]["operators"].append("203.0.113.160/28")
 
 
-def kubernetes_version(raw: Raw) -> None:
+def machines(raw: Raw) -> None:
+    """Change what the API servers and the members are made of, besides the operators' addresses."""
+    security_rule(raw)
     raw["versions"] = {"kubernetes": "1.36.2"}
-
-
-def etcd_machine_type(raw: Raw) -> None:
     raw["control_plane"]["etcd"]["machine_type"] = "Standard_L32s_v3"
 
 
@@ -127,29 +126,37 @@ def supernet(raw: Raw) -> None:
     raw["supernet"] = "172.16.0.0/12"
 
 
+RULES = "The vault prod-control-plane-vault changes."
+SERVERS = "5 of 5 API servers are replaced, one at a time."
+MEMBERS = "5 of 5 members of the etcd cluster etcd are replaced, one"
+
+
 @pytest.mark.parametrize(
     ("change", "verdict", "counts", "said"),
     [
-        (nothing, "safe", set(), ""),
-        (pool_size, "safe", {"change"}, ""),
-        (security_rule, "needs care", {"change"}, "The vault prod-control-plane-vault changes."),
-        (kubernetes_version, "needs care", {"change", "replace"}, "5 of 5 API servers are replaced, one at a time."),
-        (
-            etcd_machine_type,
-            "needs care",
-            {"change", "replace"},
-            "5 of 5 members of the etcd cluster etcd are replaced, one",
-        ),
-        (supernet, "refused", {"change", "replace"}, "supernet: 10.0.0.0/10 -> 172.16.0.0/12"),
+        (nothing, "safe", set(), ()),
+        (pool_size, "safe", {"change"}, ()),
+        (machines, "needs care", {"change", "replace"}, (RULES, SERVERS, MEMBERS)),
+        (supernet, "refused", {"change", "replace"}, ("supernet: 10.0.0.0/10 -> 172.16.0.0/12",)),
     ],
 )
 def test_a_change_of_production(
-    change: Callable[[Raw], None], verdict: str, counts: set[str], said: str, production: Made
+    change: Callable[[Raw], None], verdict: str, counts: set[str], said: tuple[str, ...], production: Made
 ) -> None:
     code, plan = production.plan(change)
     assert (plan["verdict"], set(plan["counts"])) == (verdict, counts), plan["reasons"]
     assert code == (Exit.REFUSED if verdict == "refused" else Exit.OK)
-    assert said in "\n".join(reason["what"] for reason in plan["reasons"])
+    reasons = "\n".join(reason["what"] for reason in plan["reasons"])
+    assert [words for words in said if words not in reasons] == []
+    if change is machines:
+        assert replaced(plan) == {f"prod-{role}-{index}" for role in ("api", "etcd") for index in range(5)}
+
+
+def replaced(plan: dict[str, Any]) -> set[str]:
+    """Return the names of the machines that are replaced, if nothing else is."""
+    resources = [one for place in plan["places"] for one in place["resources"] if one["action"] == "replace"]
+    assert {one["type"] for one in resources} == {"azure-native:compute:VirtualMachine"}
+    return {one["name"] for one in resources}
 
 
 def test_a_cloud_that_is_left(tmp_path: Path) -> None:
