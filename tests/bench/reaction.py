@@ -41,6 +41,9 @@ BETWEEN_S = 0.5
 AFTER = timedelta(hours=3)
 """Time after which a pool that failed is asked again, whatever happened before."""
 AT_ONCE = 8
+CONTROLLERS = ("--node-monitor-grace-period=1h",)
+"""The nodes have no kubelets: on a slow machine the controllers would find them silent before the end, and the
+autoscaler would replace some of them."""
 GPUS, MEMBERS = 8, 200
 """GPUs of a node, and number of members of the gang, each of which has all of them."""
 
@@ -97,7 +100,7 @@ def measure(folder: Path) -> Iterator[tuple[str, float]]:
     binaries = tools.ensure(TOOLS, log_dir=folder, progress=lambda _line: None)
     (folder / "cluster").mkdir()
     with api_server(folder / "cluster", tools=binaries, services=IPv4Network("10.80.0.0/17")) as server:
-        server.start_controllers()
+        server.start_controllers(*CONTROLLERS)
         server.open_namespace(TEAM)
         server.define(KIND)
         names = [f"i-{number:017x}" for number in range(COUNT)]
