@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from clouds.base.phrases import counted
-from longhaul.project.checkout import Project, find_project
+from longhaul.project.checkout import Project, examples_folder, find_project
 from longhaul.project.context import Context
 from longhaul.project.invocation import Invocation
 from longhaul.project.lab_seam import find_lab
@@ -94,7 +94,10 @@ def _for_people(invocation: Invocation) -> Exit:
         return Exit.OK
 
     for name, examined in _examined(invocation).items():
-        print(_valid_text(name, examined.warnings))
+        text = _valid_text(name, examined.warnings)
+        # An example is examined in a temporary folder, which is gone when somebody wants to look.
+        copied = f"{find_project(invocation.options.project).stacks}/" if invocation.options.example else ""
+        print(text.replace(copied, f"{examples_folder().name}/") if copied else text)
     return Exit.OK
 
 

@@ -40,6 +40,13 @@ def test_nothing_is_done_to_an_example(command: str, capsys: pytest.CaptureFixtu
     assert "only show, validate, plan take an example" in capsys.readouterr().err
 
 
+def test_warnings_about_an_example_name_its_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["validate", "--example", "hybrid"]) == Exit.OK
+    text = capsys.readouterr().out
+    assert "  warning: examples/hosts.hybrid.yaml:" in text
+    assert "longhaul-example-" not in text
+
+
 def test_an_example_is_compared_with_nobodys_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user's own environment may have its name."""
     monkeypatch.setenv("LONGHAUL_ENV", "mine")
