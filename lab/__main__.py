@@ -28,7 +28,8 @@ _DOWN = 3
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--env", required=True, help="environment, for example lab")
+    usual = os.environ.get("LONGHAUL_ENV")
+    common.add_argument("--env", default=usual, required=not usual, help="environment (default: LONGHAUL_ENV)")
     common.add_argument("--state-root", type=Path, help="folder of all labs' state (default: .lab in the project)")
     verbs = parser.add_subparsers(dest="verb", required=True)
     _add_start(verbs.add_parser("start", parents=[common], help="start the lab, without any cloud resource"))
@@ -50,10 +51,18 @@ def _parser() -> argparse.ArgumentParser:
     verb = verbs.add_parser("policy", parents=[common], help="a company's policies on the lab's Azure subscription")
     verb.add_argument("action", choices=control.POLICY_ACTIONS, help="remediate: on, also for what exists")
     verb = verbs.add_parser(
-        "capture", parents=[common], help="show the traffic on the internet; exit code 1 when any is in plain text"
+        "capture",
+        parents=[common],
+        help="show the traffic on the internet; exit code 1 when any between sites is in plain text",
     )
-    verb.add_argument("--seconds", type=float, default=10.0)
+    verb.add_argument("--seconds", type=float, default=10.0, help="length without a command (default: %(default)g)")
     verb.add_argument("--json", action="store_true")
+    verb.add_argument(
+        "command",
+        nargs="*",
+        metavar="-- COMMAND",
+        help="show the traffic while COMMAND runs; exit code 1 also when it fails, or nothing passes between sites",
+    )
     drill_command.add_arguments(
         verbs.add_parser("drill", parents=[common], help="inject faults under load, and judge what was lost")
     )
@@ -123,7 +132,7 @@ def _run(options: argparse.Namespace) -> int:
         shell(state, options.machine, options.command)
     record = _require_up(state)
     if options.verb == "capture":
-        return _capture(state, record, seconds=options.seconds, as_json=options.json)
+        return _capture(state, record, options)
     if options.verb == "policy":
         control.request(state, "POST", "/policy", {"action": options.action})
         return 0
@@ -134,11 +143,16 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _capture(state: LabState, record: InitRecord, *, seconds: float, as_json: bool) -> int:
-    counts = capture.capture(record, seconds=seconds)
-    traffic = capture.summary(counts, control.request(state, "GET", "/status"), seconds=seconds)
-    sys.stdout.write(json.dumps(traffic, indent=1) + "\n" if as_json else capture.summary_text(traffic))
-    return 1 if traffic["in_the_clear"] else 0
+def _capture(state: LabState, record: InitRecord, options: argparse.Namespace) -> int:
+    if options.command:
+        captured = capture.capture_while(record, options.command)
+    else:
+        captured = capture.capture(record, seconds=options.seconds)
+    status = control.request(state, "GET", "/status")
+    traffic = capture.summary(captured.counts, status, seconds=captured.seconds)
+    sys.stdout.write(json.dumps(traffic, indent=1) + "\n" if options.json else capture.summary_text(traffic))
+    unproven = bool(options.command) and (captured.exit_code != 0 or not traffic["sealed_packets"])
+    return 1 if traffic["in_the_clear"] or unproven else 0
 
 
 def _config(options: argparse.Namespace) -> LabConfig:

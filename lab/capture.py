@@ -1,7 +1,8 @@
 """Counts the packets on the lab's internet by source and destination: ``python -m lab capture``.
 
 A packet socket in the internet's namespace listens on all links, and the capture counts each packet once, when it comes
-in. Between sites only IKE and ESP in UDP should pass; all other packets are reported as in the clear.
+in. Between sites only IKE and ESP in UDP should pass; all other packets are reported as in the clear. A capture lasts
+for some seconds, or as long as a command runs.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
+import subprocess
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -21,7 +24,7 @@ from lab.hypervisor import addresses
 from lab.hypervisor.internet import PRIVATE
 from lab.hypervisor.namespaces import call_in
 from lab.hypervisor.networks import INTERNET
-from lab.state import InitRecord
+from lab.state import InitRecord, LabError
 
 _EVERYTHING = 0x0003
 """ETH_P_ALL (packet(7))."""
@@ -29,8 +32,11 @@ _IPV4 = b"\x08\x00"
 _OUTGOING = 4
 """PACKET_OUTGOING (packet(7)): a packet on its way out, already counted when it came in."""
 _PROTOCOLS = {1: "icmp", 6: "tcp", 17: "udp", 50: "esp"}
-SEALED = ("ike", "esp-in-udp", "nat-keepalive")
+_ESP = "esp-in-udp"
+SEALED = ("ike", _ESP, "nat-keepalive")
 """Kinds of flows that may pass between sites."""
+_LOOK_S = 0.2
+"""Seconds between two looks whether a capture is over, while no packet comes in."""
 _SERVICES = {
     (str(addresses.SERVICES), "tcp", 443): "cloud api",
     (str(addresses.DEPOT), "tcp", 443): "depot",
@@ -83,7 +89,7 @@ def _encapsulated(content: bytes) -> str:
     """Return the kind of a packet in UDP on port 4500 (RFC 3948, section 2)."""
     if content == b"\xff":
         return "nat-keepalive"
-    return "ike" if content[:4] == bytes(4) else "esp-in-udp"
+    return "ike" if content[:4] == bytes(4) else _ESP
 
 
 def places(status: Mapping[str, Any]) -> dict[str, CapturePoint]:
@@ -112,12 +118,17 @@ def in_the_clear(flow: PacketFlow, known: Mapping[str, CapturePoint]) -> bool:
     ends = (flow.source, flow.destination)
     if any(IPv4Address(end) in range_ for end in ends for range_ in PRIVATE):
         return True
-    sites = [known[end].site if end in known else "" for end in ends]
-    return flow.kind not in SEALED and all(sites) and sites[0] != sites[1]
+    return flow.kind not in SEALED and _between_sites(flow, known)
+
+
+def _between_sites(flow: PacketFlow, known: Mapping[str, CapturePoint]) -> bool:
+    sites = [known[end].site if end in known else "" for end in (flow.source, flow.destination)]
+    return all(sites) and sites[0] != sites[1]
 
 
 def summary(counts: Mapping[PacketFlow, Sequence[int]], status: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-    """Return ``flows``, sorted by bytes, largest first, and ``in_the_clear``, the flows that should not pass."""
+    """Return ``flows``, sorted by bytes, largest first; ``in_the_clear``, the flows that should not pass; and
+    ``sealed_packets``, the number of packets between sites with sealed content (ESP)."""
     known = places(status)
     rows = [
         {
@@ -130,20 +141,64 @@ def summary(counts: Mapping[PacketFlow, Sequence[int]], status: Mapping[str, Any
         }
         for flow, (packets, size) in sorted(counts.items(), key=lambda item: -item[1][1])
     ]
-    return {"seconds": seconds, "flows": rows, "in_the_clear": [row for row in rows if row["in_the_clear"]]}
+    sealed = sum(packets for flow, (packets, _) in counts.items() if flow.kind == _ESP and _between_sites(flow, known))
+    clear = [row for row in rows if row["in_the_clear"]]
+    return {"seconds": seconds, "flows": rows, "in_the_clear": clear, "sealed_packets": sealed}
 
 
-def capture(record: InitRecord, *, seconds: float) -> dict[PacketFlow, list[int]]:
-    """Listen for ``seconds``; return packets and bytes (of IP) by flow. Needs root."""
-    path = Path(f"/proc/{record.pid}/root{INTERNET.path}")
-    return asyncio.run(call_in(path, lambda: _count(seconds)))
+@dataclass(frozen=True, kw_only=True)
+class Capture:
+    """Packets of a capture, and the end of the command that it accompanied."""
+
+    counts: dict[PacketFlow, list[int]]
+    """Packets and bytes (of IP) by flow."""
+    seconds: float
+    exit_code: int = 0
+    """Exit code of the command; 0 without a command."""
 
 
-def _count(seconds: float) -> dict[PacketFlow, list[int]]:
+def capture(record: InitRecord, *, seconds: float) -> Capture:
+    """Listen for ``seconds``. Needs root."""
+    until = time.monotonic() + seconds
+    counts = asyncio.run(call_in(_internet(record), lambda: _count(lambda: time.monotonic() < until)))
+    return Capture(counts=counts, seconds=seconds)
+
+
+def capture_while(record: InitRecord, command: Sequence[str]) -> Capture:
+    """Listen, then run ``command``, and listen until it has ended. All packets that came in before its end are counted,
+    however slow the machine is. Needs root. Raise :class:`LabError` when there is no such command."""
+
+    async def both() -> Capture:
+        begun, ended = threading.Event(), threading.Event()
+        counting = asyncio.create_task(call_in(_internet(record), lambda: _count(lambda: not ended.is_set(), begun)))
+        beginning = asyncio.create_task(asyncio.to_thread(begun.wait))
+        await asyncio.wait((counting, beginning), return_when=asyncio.FIRST_COMPLETED)
+        since = time.monotonic()
+        try:
+            done = await asyncio.to_thread(subprocess.run, list(command), check=False) if begun.is_set() else None
+        except OSError as error:
+            raise LabError(f"{command[0]}: {error.strerror}") from None
+        finally:
+            ended.set()
+            counts = await counting
+        code = done.returncode if done else 1
+        return Capture(counts=counts, seconds=time.monotonic() - since, exit_code=code)
+
+    return asyncio.run(both())
+
+
+def _internet(record: InitRecord) -> Path:
+    return Path(f"/proc/{record.pid}/root{INTERNET.path}")
+
+
+def _count(goes_on: Callable[[], bool], begun: threading.Event | None = None) -> dict[PacketFlow, list[int]]:
+    """Count packets by flow while ``goes_on``; set ``begun`` once each packet that comes in is counted."""
     counts: defaultdict[PacketFlow, list[int]] = defaultdict(lambda: [0, 0])
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_EVERYTHING)) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-        for packet in _packets(listener, until=time.monotonic() + seconds):
+        if begun is not None:
+            begun.set()
+        for packet in _packets(listener, goes_on):
             try:
                 flow = kind(packet)
             except (ValueError, IndexError):
@@ -153,13 +208,19 @@ def _count(seconds: float) -> dict[PacketFlow, list[int]]:
     return dict(counts)
 
 
-def _packets(listener: socket.socket, *, until: float) -> Iterator[bytes]:
-    """Yield IPv4 packets as they come in."""
-    while (left := until - time.monotonic()) > 0:
-        if select.select([listener], [], [], left)[0]:
-            frame, origin = listener.recvfrom(65536)
-            if origin[2] != _OUTGOING and frame[12:14] == _IPV4:
-                yield frame[14:]
+def _packets(listener: socket.socket, goes_on: Callable[[], bool]) -> Iterator[bytes]:
+    """Yield IPv4 packets as they come in, and at the end those that already wait."""
+    while goes_on():
+        if select.select([listener], [], [], _LOOK_S)[0]:
+            yield from _received(listener)
+    while select.select([listener], [], [], 0)[0]:
+        yield from _received(listener)
+
+
+def _received(listener: socket.socket) -> Iterator[bytes]:
+    frame, origin = listener.recvfrom(65536)
+    if origin[2] != _OUTGOING and frame[12:14] == _IPV4:
+        yield frame[14:]
 
 
 def summary_text(traffic: Mapping[str, Any]) -> str:
@@ -171,6 +232,8 @@ def summary_text(traffic: Mapping[str, Any]) -> str:
     if traffic["in_the_clear"]:
         lines.append("Between sites, in the clear:")
         lines += [f"  {row['kind']} {row['source']} -> {row['destination']}" for row in traffic["in_the_clear"]]
+    elif traffic["sealed_packets"]:
+        lines.append(f"Between sites: nothing but IKE and ESP in UDP; {traffic['sealed_packets']} packets of ESP.")
     else:
-        lines.append("Between sites: nothing but IKE and ESP in UDP.")
+        lines.append("Between sites: no packet with content, in the clear or not, so this proves nothing.")
     return "\n".join(lines) + "\n"

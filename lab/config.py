@@ -44,6 +44,10 @@ class LabConfig:
     """Maps image ids, as the clouds' users write them, to root file systems."""
     tools: str = ""
     """Folder of the pinned tools, for the operator's PATH; empty for none."""
+    gpu_library: str = ""
+    """Stand-in for the library of GPUs' driver; empty when no host has stand-ins for GPUs."""
+    company: str = ""
+    """Folder with the packages of the company's identity provider; empty for no company."""
     cloud: str = "lab.cloud.app:LabClouds"
     """``module:class`` of the clouds; tests use their own."""
     boot_timeout_s: float = 600.0

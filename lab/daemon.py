@@ -25,6 +25,7 @@ from lab.desired import Hypervisor, Network, World
 from lab.hypervisor import HypervisorSettings, LabHypervisor
 from lab.hypervisor.addresses import DEPOT, METADATA, SERVICES, SITE_SERVICES
 from lab.hypervisor.namespaces import Namespace, listening
+from lab.oidc.company import CompanyKeeper
 from lab.state import LabState
 from lab.tenant_ports import TenantPorts, open_port
 
@@ -164,12 +165,17 @@ class Daemon:
 
         orders = control.application(hypervisor, env=state.env, refresh=refresh, switches=cloud)
         answers = await serve(orders, control.listener(state))
+        company = CompanyKeeper(state, Path(config.company)) if config.company else None
+        if company is not None:
+            company.start()
         _LOG.info("ready")
         try:
             await cloud.run()
         finally:
             loopback.close()
             tenant_ports.close()
+            if company is not None:
+                await company.close()
             await answers.cleanup()
             for runner in internet:
                 await runner.cleanup()
@@ -206,6 +212,7 @@ class Daemon:
             rootfs=Path(self._config.rootfs),
             images={hosts.IMAGE: Path(self._config.bare_rootfs or self._config.rootfs)},
             gateway_rootfs=Path(self._config.gateway_rootfs) if self._config.gateway_rootfs else None,
+            gpu_library=Path(self._config.gpu_library) if self._config.gpu_library else None,
             ca=ca,
             boot_timeout_s=self._config.boot_timeout_s,
         )

@@ -98,6 +98,8 @@ class DesiredMachine:
     deallocated: bool = False
     """True when a stopped machine has left its physical host, and has therefore lost its local disks."""
     local_ssd_gib: int = 0
+    gpus: int = 0
+    """Number of stand-ins for GPUs, with a driver; see ``lab/nvml``."""
     network_disk: str = ""
     """Id of the network disk that holds the machine's data in place of a local one; empty when there is none."""
 

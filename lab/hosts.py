@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
 from components.model.hosts.places import gateway_places, host_places
+from components.model.hosts.section import Host
 from lab.desired import DesiredMachine, DesiredRule, DesiredSubnet, Network, World
 from lab.hypervisor.addresses import HOSTS_EGRESS
 from lab.ssh import private_text, public_text
@@ -40,6 +41,12 @@ def hosts_world(environment: Environment, addresses: AddressPlan, *, authorized_
         networks=tuple(_network(addresses, name, number) for number, name in enumerate(sites)),
         machines=(*_gateways(environment, addresses, authorized_key), *_hosts(environment, addresses, authorized_key)),
     )
+
+
+def has_gpu_stand_ins(host: Host) -> bool:
+    """Return whether a host gets stand-ins for GPUs: its operating system is to have a driver, and the lab's has one.
+    Any other host's driver would be installed, for which the lab has no hardware."""
+    return host.gpus > 0 and host.gpu_driver == "provided"
 
 
 def network_id(site: str) -> str:
@@ -81,6 +88,7 @@ def _gateways(environment: Environment, addresses: AddressPlan, authorized_key: 
 
 
 def _hosts(environment: Environment, addresses: AddressPlan, authorized_key: str) -> Iterator[DesiredMachine]:
+    gpus = {host.name: host.gpus for host in environment.hosts if has_gpu_stand_ins(host)}
     for place in host_places(environment, addresses):
         prefix = addresses.sites[place.site].nodes.prefixlen
         yield _machine(
@@ -90,6 +98,7 @@ def _hosts(environment: Environment, addresses: AddressPlan, authorized_key: str
             address=IPv4Interface(f"{place.address}/{prefix}"),
             routed=(place.pods,),
             authorized_key=authorized_key,
+            gpus=gpus.get(place.name, 0),
         )
 
 
@@ -102,6 +111,7 @@ def _machine(
     routed: tuple[IPv4Network, ...],
     authorized_key: str,
     public: IPv4Address | None = None,
+    gpus: int = 0,
 ) -> DesiredMachine:
     machine = machine_name(environment, name)
     return DesiredMachine(
@@ -114,6 +124,7 @@ def _machine(
         public=public,
         rules=_ANYTHING,
         image=IMAGE,
+        gpus=gpus,
         user_data=user_data(host_key(environment.name, machine), authorized_key),
     )
 

@@ -26,6 +26,7 @@ from lab.config import LabConfig
 from lab.hypervisor.addresses import INTERNET_DNS, AddressRanges
 from lab.hypervisor.namespaces import Namespace
 from lab.hypervisor.networks import COMPANY, laptop_of, operator_of
+from lab.oidc import company, person
 from lab.ssh import private_text, public_text
 from lab.state import LabError, LabState, default_root, write_atomically
 
@@ -73,6 +74,8 @@ def write_files(
     variables = {**cloud_environment, **_pulumi(state)}
     if config.stack:
         variables["LONGHAUL_SSH_KEY"] = str(state.ssh_key)
+    if config.company:
+        variables.update(person.variables(company.AUTHORITY, company.PEOPLE))
     write_atomically(state.operator_env, _assignments(variables, _path(config)))
     # Files that programs keep between runs belong to the laptop, not to the user of the lab.
     folders = {"XDG_CONFIG_HOME": str(state.laptop / "config"), "XDG_STATE_HOME": str(state.laptop / "state")}

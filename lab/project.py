@@ -73,6 +73,10 @@ class RootParts:
     """Root file system of the clouds' VPN gateways; without it there are no tunnels."""
     depot: Path | None = None
     """Folder that the depot serves."""
+    gpu_library: Path | None = None
+    """Stand-in for the library of GPUs' driver; without it no machine has GPUs."""
+    company: Path | None = None
+    """Folder with the packages of the company's identity provider; without it there is no company."""
     tools: Path
     """Folder of the pinned tools, for the operator's PATH."""
 
@@ -107,6 +111,8 @@ def config(environment: Environment, chosen: LabProject, parts: RootParts) -> La
         images=_images((site.image for site in clouds), parts.node, known=known.images if known else {}),
         regions=tuple(sorted({site.region for site in clouds if isinstance(site, AwsSite)})),
         tools=str(parts.tools),
+        company=_text(parts.company),
+        gpu_library=_text(parts.gpu_library),
     )
 
 

@@ -155,10 +155,11 @@ def _check_network_features() -> None:
 
 
 def give(state: LabState, config: LabConfig) -> bool:
-    """Write additions for a running lab (more images, another depot), and return whether there are any. The lab's
-    daemon reads the additions at its next start; machines do not notice that start."""
+    """Write additions for a running lab (images, another depot, a company, GPUs), and return whether there are any.
+    The lab's daemon reads the additions at its next start; machines do not notice that start."""
     written = LabConfig.read(state)
-    given = replace(written, images={**config.images, **written.images}, depot=config.depot)
+    images = {**config.images, **written.images}
+    given = replace(written, images=images, depot=config.depot, company=config.company, gpu_library=config.gpu_library)
     if config not in (written, given) or (config.beside and config != written):
         raise LabError(
             f"the lab of environment {state.env} runs with other parameters ({state.config_file}): "

@@ -17,7 +17,12 @@ from components.model import ConfigurationError
 from components.model.nodes.gpu_promises import has_gpus
 from components.model.nodes.rdma import has_shared_rdma
 from lab import depot, image, inotify, openvpn, packages, project, tools, up_record
+from lab.hosts import has_gpu_stand_ins
 from lab.longhaul_command import INTERRUPTED, StepFailedError, TerminatedError, longhaul
+from lab.nvml import library
+from lab.oidc import provider
+from lab.oidc.company import PEOPLE, has_company
+from lab.oidc.person import PERSON_VARIABLE
 from lab.project import LabProject
 from lab.start import start
 from lab.state import LabError, LabState, lock, running_init
@@ -78,6 +83,9 @@ def prepare(chosen: LabProject, steps: LabSteps) -> None:
         packages.ensure(log_dir=steps.log_dir, progress=step.say)
         if environment.vpn is not None:
             openvpn.ensure(log_dir=steps.log_dir, progress=step.say)
+        company = provider.ensure(log_dir=steps.log_dir, progress=step.say) if has_company(environment) else None
+        equipped = any(has_gpu_stand_ins(host) for host in environment.hosts)
+        gpu_library = library.ensure(log_dir=steps.log_dir, progress=step.say) if equipped else None
     with steps.step("pinned tools") as step:
         tools.ensure(log_dir=steps.log_dir, progress=step.say)
     with steps.step("images") as step:
@@ -89,7 +97,13 @@ def prepare(chosen: LabProject, steps: LabSteps) -> None:
         filled = depot.ensure(log_dir=steps.log_dir, progress=step.say, wanted=wanted, spec=sources.spec)
     with steps.step("the lab's cloud") as step:
         parts = project.RootParts(
-            node=baked.node, bare=baked.bare, gateway=baked.gateway, depot=filled, tools=tools.bin_dir()
+            node=baked.node,
+            bare=baked.bare,
+            gateway=baked.gateway,
+            depot=filled,
+            tools=tools.bin_dir(),
+            company=company,
+            gpu_library=gpu_library,
         )
         config = project.config(environment, chosen, parts)
         start(chosen.state, config, watchers=project.watchers(environment), say=step.say)
@@ -141,14 +155,18 @@ def _status(chosen: LabProject, step: LabStep) -> str:
 def _try_next(chosen: LabProject) -> str:
     option = "" if chosen.path == project.PROJECT else f" --project {chosen.path}"
     kubectl = tools.bin_dir() / "kubectl"
+    people = has_company(chosen.load())
+    person = next(iter(PEOPLE))
     return "\n".join(
         (
             "Try:",
             f"  .venv/bin/longhaul status --env {chosen.env}{option}",
             f"  export KUBECONFIG=$(.venv/bin/longhaul kubeconfig --env {chosen.env}{option})",
             f"  {kubectl} get --raw '/readyz?verbose'",
+            *([f"  {PERSON_VARIABLE}={person} .venv/bin/longhaul login --env {chosen.env}{option}"] if people else []),
             f"  .venv/bin/longhaul shell --env {chosen.env}{option} {chosen.env}-etcd-0",
             f"  {chosen.state.make('lab-down')}",
+            "README.md has more to try.",
         )
     )
 

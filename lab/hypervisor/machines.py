@@ -126,7 +126,8 @@ class MachineParts:
         for folder in (upper, self.directory / "work", self.directory / "containerd"):
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o755)
-        seed.write(machine=machine, upper=upper, image=self.settings.image(machine.image), ca=self.settings.ca())
+        image, library = self.settings.image(machine.image), self.settings.gpu_library
+        seed.write(machine=machine, upper=upper, image=image, ca=self.settings.ca(), gpu_library=library)
         self._write_record(machine)
 
     def _write_record(self, machine: DesiredMachine) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lab.desired import DesiredMachine
 from lab.hypervisor.addresses import PLATFORM
+from lab.nvml import hardware
 
 CA_NAME = "longhaul-lab"
 _BUNDLE = Path("etc/ssl/certs/ca-certificates.crt")
@@ -71,8 +72,9 @@ done <<END
 """
 
 
-def write(*, machine: DesiredMachine, upper: Path, image: Path, ca: bytes) -> None:
-    """Write a new machine's files into ``upper``; ``ca`` is the lab's CA certificate in PEM."""
+def write(*, machine: DesiredMachine, upper: Path, image: Path, ca: bytes, gpu_library: Path | None = None) -> None:
+    """Write a new machine's files into ``upper``; ``ca`` is the lab's CA certificate in PEM, ``gpu_library`` the
+    stand-in for the library of GPUs' driver, for a machine with GPUs."""
     identity = {
         "etc/hostname": f"{machine.name}\n",
         "etc/hosts": f"127.0.0.1 localhost\n127.0.1.1 {machine.name}\n",
@@ -83,11 +85,23 @@ def write(*, machine: DesiredMachine, upper: Path, image: Path, ca: bytes) -> No
     }
     for name, text in identity.items():
         _put(upper, name, text.encode())
-    _put(upper, _SCRIPT_PATH, _SCRIPT.encode(), mode=0o755)
+    script = _SCRIPT
+    if machine.gpus and gpu_library is not None:
+        script += f"ldconfig\n{hardware.script(machine.gpus, run=f'/run/{_HARDWARE}')}"
+        _put_gpus(machine, upper, image, gpu_library)
+    _put(upper, _SCRIPT_PATH, script.encode(), mode=0o755)
     _link(upper, _WANTS_PATH, f"/{_UNIT_PATH}")
     _put_seed(machine, upper)
     if ca:
         _put_ca(upper, image, ca)
+
+
+def _put_gpus(machine: DesiredMachine, upper: Path, image: Path, library: Path) -> None:
+    other = (image / "usr" / "lib" / hardware.multiarch() / "libutil.so.1").resolve()
+    for name, content in hardware.files(gpus=machine.gpus, library=library, other=other).items():
+        _put(upper, name, content)
+    for name, target in hardware.links().items():
+        _link(upper, name, target)
 
 
 def _put_seed(machine: DesiredMachine, upper: Path) -> None:

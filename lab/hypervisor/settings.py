@@ -26,6 +26,8 @@ class HypervisorSettings:
     """Root file systems by image name; a rack's hosts have ``bare``."""
     gateway_rootfs: Path | None = None
     """Root file system of the clouds' VPN gateways; without it the gateways' tunnels stay down."""
+    gpu_library: Path | None = None
+    """Stand-in for the library of GPUs' driver; without it no machine has GPUs."""
     ca: Callable[[], bytes] = _no_ca
     """Returns the lab's CA certificate (PEM); called when a machine's disk is made."""
     boot_timeout_s: float = 600.0

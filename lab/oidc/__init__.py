@@ -1,1 +1,1 @@
-"""The lab's stand-in for a company's identity provider: a real identity provider with invented people."""
+"""The lab's stand-in for a company: a real identity provider, invented people, and their browser."""

@@ -6,10 +6,11 @@ existed before the change is listed, and does not change the verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from clouds.base.findings import Severity
 from clouds.base.machine_types import Rdma
+from clouds.base.phrases import word_list
 from clouds.base.resource_types import ResourceKind
 from clouds.base.tunnels import Risk
 from clouds.registry import cloud_of
@@ -25,25 +26,26 @@ from longhaul.judgement.properties import changes_only
 from longhaul.judgement.resource_kinds import is_whole_network, kind_of
 
 _MADE = (ResourceAction.MAKE, ResourceAction.ADOPT)
+POOLS = "{pools}"
+"""Place in the words of a pool's risk for the names of all pools that have it."""
 
 
 def refused_risks(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each new risk that is refused."""
-    yield from (
-        _finding(risk, Severity.PROBLEM) for site, risk in _risks(case.after) if risk.refused and _new(case, site, risk)
-    )
+    risks = (risk for site, risk in _risks(case.after) if risk.refused and _new(case, site, risk))
+    yield from _findings(risks, Severity.PROBLEM)
 
 
 def new_risks(case: Case) -> Iterator[PlanFinding]:
     """Yield a finding for each new risk that is not refused."""
-    for site, risk in _risks(case.after):
-        if not risk.refused and _new(case, site, risk):
-            yield _finding(risk, Severity.WARNING)
+    risks = (risk for site, risk in _risks(case.after) if not risk.refused and _new(case, site, risk))
+    yield from _findings(risks, Severity.WARNING)
 
 
 def standing_risks(case: Case) -> tuple[PlanFinding, ...]:
     """Return the risks that existed before the change."""
-    return tuple(_finding(risk, Severity.OK) for site, risk in _risks(case.after) if not _new(case, site, risk))
+    risks = (risk for site, risk in _risks(case.after) if not _new(case, site, risk))
+    return tuple(_findings(risks, Severity.OK))
 
 
 def new_sites(case: Case) -> set[str]:
@@ -81,7 +83,7 @@ def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
 def _unreserved(pool: str) -> Risk:
     return Risk(
         reason=FileReason.GPUS_UNRESERVED,
-        what=f"No capacity is reserved for the GPU machines of the pool {pool}.",
+        what=f"No capacity is reserved for the GPU machines of {POOLS}.",
         where=f"pools.{pool}.reservation",
         why="Clouds give GPU machines only while they have some; a pool that shrinks may not grow again.",
         do="Reserve capacity for the machines that you must have, if the cloud offers it for the type "
@@ -93,7 +95,7 @@ def _unreserved(pool: str) -> Risk:
 def _no_device_plugin(pool: str) -> Risk:
     return Risk(
         reason=FileReason.NO_DEVICE_PLUGIN,
-        what=f"Pods get no Elastic Fabric Adapters of the pool {pool}: no device plugin offers them.",
+        what=f"Pods get no Elastic Fabric Adapters of {POOLS}: no device plugin offers them.",
         where="images.efa_device_plugin",
         why="Without adapters, programs on several machines use TCP, at a tenth of the speed or less.",
         do="Name AWS's device plugin by its digest (docs/gpu-pods.md), or bring one of your own.",
@@ -171,7 +173,20 @@ def _makes(change: Change, *, only: bool) -> bool:
     return changes and not only
 
 
-def _finding(risk: Risk, severity: Severity) -> PlanFinding:
-    return PlanFinding(
-        severity=severity, reason=risk.reason, what=risk.what, where=(risk.where,), why=risk.why, do=risk.do
-    )
+def _findings(risks: Iterable[Risk], severity: Severity) -> Iterator[PlanFinding]:
+    """Yield a finding for each risk, and one for all pools that have the same risk."""
+    groups: dict[tuple[str, ...], list[Risk]] = {}
+    for risk in risks:
+        same = (risk.reason, risk.what, risk.why, risk.do) if risk.pool else (risk.reason, risk.what, risk.where)
+        groups.setdefault(same, []).append(risk)
+    for first, *others in groups.values():
+        pools = [risk.pool for risk in (first, *others)]
+        named = f"the pool {first.pool}" if not others else f"the pools {word_list(pools)}"
+        yield PlanFinding(
+            severity=severity,
+            reason=first.reason,
+            what=first.what.replace(POOLS, named),
+            where=tuple(dict.fromkeys(risk.where for risk in (first, *others))),
+            why=first.why,
+            do=first.do,
+        )

@@ -141,8 +141,8 @@ def test_the_schemas_accept_the_stack_files(root: Path) -> None:
     folders = (root / "stacks", root / "examples")
     stacks = [path for folder in folders for path in environment_files(folder)]
     hosts = [path for folder in folders for path in folder.glob("hosts.*.yaml")]
-    assert len(stacks) == 4
-    assert len(hosts) == 3
+    assert len(stacks) == 5
+    assert len(hosts) == 4
     for path, schema in [*((path, stack_schema()) for path in stacks), *((path, hosts_schema()) for path in hosts)]:
         jsonschema.validate(yaml.safe_load(path.read_text()), schema)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from ipaddress import IPv4Address
+from pathlib import Path
 
 import pytest
 
+from lab import capture
 from lab.capture import PacketFlow, kind, summary, summary_text
+from lab.state import InitRecord, LabError
 
 STATUS = {
     "networks": [{"id": "net-a", "name": "a", "egress": ["198.51.100.130"]}],
@@ -84,6 +89,37 @@ def test_a_summary_is_told_with_names_the_busiest_first() -> None:
     text = summary_text(summary(counts, STATUS, seconds=1.0))
     lines = text.splitlines()
     assert lines[0].split()[:4] == ["esp-in-udp", "gw-a", "->", "gw-b"]
-    assert lines[-1] == "Between sites: nothing but IKE and ESP in UDP."
+    assert lines[-1] == "Between sites: nothing but IKE and ESP in UDP; 9 packets of ESP."
     loud = summary_text(summary({PacketFlow("icmp", "198.51.100.20", "198.51.100.64"): [1, 84]}, STATUS, seconds=1.0))
     assert "in the clear:\n  icmp 198.51.100.20 -> 198.51.100.64" in loud
+
+
+def test_a_capture_without_a_packet_between_sites_proves_nothing() -> None:
+    tunnel = PacketFlow("ike", "198.51.100.64", "198.51.100.96")
+    strange = PacketFlow("esp-in-udp", "198.51.100.64", "198.51.100.64")
+    text = summary_text(summary({tunnel: [2, 200], strange: [1, 100]}, STATUS, seconds=1.0))
+    assert text.splitlines()[-1].endswith("so this proves nothing.")
+
+
+@pytest.fixture(name="loopback")
+def _loopback(monkeypatch: pytest.MonkeyPatch) -> InitRecord:
+    """A capture on the interfaces of this machine in place of the lab's internet."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    monkeypatch.setattr(capture, "_internet", lambda _record: Path("/proc/self/ns/net"))
+    return InitRecord.of(os.getpid(), port=1)
+
+
+SENDING = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 4500))"
+SENT = PacketFlow("esp-in-udp", "127.0.0.1", "127.0.0.1")
+
+
+def test_every_packet_of_the_command_is_in_its_capture(loopback: InitRecord) -> None:
+    for _ in range(5):
+        captured = capture.capture_while(loopback, [sys.executable, "-c", f"{SENDING}; raise SystemExit(3)"])
+        assert (captured.counts[SENT][0], captured.exit_code) == (1, 3)
+
+
+def test_a_capture_of_no_such_command_is_an_error(loopback: InitRecord) -> None:
+    with pytest.raises(LabError, match="no-such-command: No such file"):
+        capture.capture_while(loopback, ["no-such-command"])

@@ -1,5 +1,5 @@
 """Pods with GPUs in the lab. The device plugin, the container toolkit, containerd and the kubelet are real. The GPUs
-are the stand-in of tests/support/nvml, and their device nodes are copies of /dev/null.
+are the stand-in of lab/nvml, and their device nodes are copies of /dev/null.
 
 The files of a machine with a driver are put on an ordinary host by hand: roles would refuse it, since it has no
 GPU on its PCI bus.
@@ -22,9 +22,9 @@ from components.render.containerd import DEPOT_AUTHORITY
 from contract.labels import GPU_LABEL
 from contract.resources import GPU_RESOURCE
 from contract.taints import PREFLIGHT_TAINT
+from lab.nvml.library import NAME, build
+from lab.nvml.machine import DEFAULT, DRIVER, VARIABLE, StandInMachine, gpu
 from longhaul.toolchain.spec import repository
-from tests.support.nvml.library import NAME, build
-from tests.support.nvml.machine import DEFAULT, DRIVER, VARIABLE, Machine, gpu
 from tests.support.project import Project, eventually
 from tests.support.shared_lab import HOST, SharedLab
 from tests.support.workload import IMAGE, pod
@@ -80,7 +80,7 @@ def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Pro
     library = base64.b64encode(build(tmp_path_factory.mktemp("nvml")).read_bytes()).decode()
     project.on(HOST, f"cat > /root/library <<'END'\n{library}\nEND")
     project.on(HOST, STAND_INS)
-    has(project, Machine())
+    has(project, StandInMachine())
     settings = "/etc/containerd/conf.d/50-nvidia.toml"
     project.on(HOST, f"cat > {settings} <<'END'\n{_handler(project)}\nEND\nsystemctl restart containerd")
     project.kubectl("patch", *PLUGIN, "--type=json", f"--patch={json.dumps(_stand_in())}")
@@ -107,7 +107,7 @@ def _stand_in() -> list[dict[str, Any]]:
     return [{"op": "add", "path": path, "value": value} for path, value in values.items()]
 
 
-def has(project: Project, machine: Machine) -> None:
+def has(project: Project, machine: StandInMachine) -> None:
     """Set the GPUs that the host has."""
     project.on(HOST, f"cat > {FOLDER}/new <<'END'\n{machine.text()}END\nmv {FOLDER}/new {FOLDER}/machine")
 
@@ -166,7 +166,7 @@ def test_each_pod_sees_the_gpu_that_it_was_given_and_others_see_none(equipped: P
 
 def test_a_gpu_that_had_an_xid_is_offered_no_more(equipped: Project) -> None:
     eventually(lambda: offered(equipped) == ("2", "2"))
-    has(equipped, Machine(gpus=(gpu(0, xid=79), gpu(1))))
+    has(equipped, StandInMachine(gpus=(gpu(0, xid=79), gpu(1))))
     eventually(lambda: offered(equipped) == ("2", "1"))
     make(equipped, "left", asks_for=1)
     equipped.kubectl("wait", "--for=condition=Ready", "--timeout=120s", "pod/left")

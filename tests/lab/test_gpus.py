@@ -1,5 +1,5 @@
 """Hosts with GPUs in the lab: no pod can reach them until their test is passed, at each start. The GPUs are the
-stand-in of tests/support/nvml, and the driver's file is one too; everything else is real.
+stand-in of lab/nvml, and the driver's file is one too; everything else is real.
 
 The hosts join as ordinary ones, since roles would refuse machines without a GPU on their PCI bus. Then they get the
 files of hosts with GPUs, and register anew.
@@ -19,8 +19,8 @@ from components.render.node_controller_document import environment_document
 from components.render.node_files import host_files
 from contract.documents.node_controller import CONFIGMAP, KEY
 from contract.object_names import SYSTEM_NAMESPACE
-from tests.support.nvml.library import NAME, build
-from tests.support.nvml.machine import DEFAULT, DRIVER, Machine, gpu
+from lab.nvml.library import NAME, build
+from lab.nvml.machine import DEFAULT, DRIVER, StandInMachine, gpu
 from tests.support.project import Project, eventually
 from tests.support.shared_lab import ENV, HOST, SPARE_HOSTS, SharedLab
 from tests.support.workload import IMAGE, pod
@@ -28,8 +28,8 @@ from tests.support.workload import IMAGE, pod
 pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 WORKING, FAULTY = (f"{ENV}-{name}" for name in SPARE_HOSTS)
-GOOD = Machine()
-BAD = Machine(gpus=(gpu(0), gpu(1, volatile_uncorrected=3)))
+GOOD = StandInMachine()
+BAD = StandInMachine(gpus=(gpu(0), gpu(1, volatile_uncorrected=3)))
 
 TAINT = "longhaul.dev/preflight"
 HEALTHY = "longhaul.dev/GpuHealthy"
@@ -100,7 +100,7 @@ def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Pro
     return project
 
 
-def has(project: Project, name: str, machine: Machine, *, look: bool = True) -> None:
+def has(project: Project, name: str, machine: StandInMachine, *, look: bool = True) -> None:
     """Set the GPUs that a machine has; with ``look``, have them checked now."""
     project.on(name, f"cat > {DEFAULT}.new <<'END'\n{machine.text()}END\nmv {DEFAULT}.new {DEFAULT}")
     if look:

@@ -149,7 +149,7 @@ def _sign_in(place: Place, name: str) -> str:
     """Have a person sign in on the laptop by the page that `longhaul login` shows; return the kubeconfig's path."""
     profile = place.folder / "profile.json"
     profile.write_text(place.laptop.longhaul("access", "profile").stdout)
-    person = [sys.executable, "-m", "tests.support.person", str(place.provider.authority_file), name]
+    person = [sys.executable, "-m", "lab.oidc.person", str(place.provider.authority_file), name]
     # The page is shown while the program goes on.
     shows = f"{shlex.join(person)} %s &"
     login = [str(Path(sys.executable).with_name("longhaul")), "login", "--profile", str(profile)]

@@ -1,7 +1,7 @@
 """Faults that preflight finds on a lab's machines: on a bare host and, for the health of GPUs, on a node. Each fault is
 caused, found by `longhaul hosts --preflight`, and removed; at the end both machines are fit.
 
-tests/support/host_faults.py lists what of them is a stand-in; NVIDIA's library is the one of tests/support/nvml.
+tests/support/host_faults.py lists what of them is a stand-in; NVIDIA's library is the one of lab/nvml.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from contextlib import ExitStack
 
 import pytest
 
+from lab.nvml.library import NAME, build
+from lab.nvml.machine import DEFAULT, DRIVER, StandInMachine, gpu
 from tests.support.host_faults import (
     Caught,
     Fault,
@@ -30,8 +32,6 @@ from tests.support.host_faults import (
     skewed_clock,
     wrong_host_key,
 )
-from tests.support.nvml.library import NAME, build
-from tests.support.nvml.machine import DEFAULT, DRIVER, Machine, gpu
 from tests.support.onprem_hosts import deliver, take_away
 from tests.support.project import Project
 from tests.support.shared_lab import ENV, SharedLab
@@ -120,7 +120,7 @@ def _equipped(project: Project, library: str) -> Iterator[Project]:
 
 def has(project: Project, **second: int) -> None:
     """Give the node two GPUs, the second with changed values."""
-    machine = Machine(gpus=(gpu(0), gpu(1, **second)))
+    machine = StandInMachine(gpus=(gpu(0), gpu(1, **second)))
     project.on(NODE, f"cat > {DEFAULT} <<'END'\n{machine.text()}END")
 
 

@@ -17,7 +17,7 @@ from tests.support.workload import IMAGE
 
 pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
-TEAM = "vision"
+TEAM = "motion"
 
 
 @pytest.fixture(scope="module", name="project")

@@ -12,6 +12,7 @@ import yaml
 
 from lab import image, packages
 from lab.image import LabImages
+from lab.nvml.machine import DEFAULT
 from lab.signing import KEY
 from longhaul.toolchain.cache import remove
 from longhaul.toolchain.spec import repository
@@ -19,7 +20,6 @@ from longhaul.toolchain.trees import copy_system
 from tests.support import gpu_depot, gpu_machine
 from tests.support.gpu_depot import GpuDepot
 from tests.support.nspawn_machine import NspawnMachine, booted
-from tests.support.nvml.machine import DEFAULT
 
 pytestmark = pytest.mark.lab
 

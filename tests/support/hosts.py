@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +19,7 @@ def stack_file(name: str) -> Path:
 
 HEADER = """\
 # The racks of production, as an example. The order gives each host its addresses: append, and leave the entry of a host
-# that is gone in its place. `host_key` is pinned before Ansible comes; docs/hosts.md.
+# that is gone in its place. Nobody has the private halves of the keys: `longhaul hosts scan-keys` pins those of yours.
 hosts:
 """
 
@@ -25,11 +27,19 @@ GPUS = 8
 """GPUs in each example host."""
 
 
+def host_key(name: str) -> str:
+    """Return an example of an SSH host key: a digest of the name, to which nobody knows the private half (RFC 8709)."""
+    parts = (b"ssh-ed25519", hashlib.sha256(f"example {name}".encode()).digest())
+    wire = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+    return f"ssh-ed25519 {base64.b64encode(wire).decode()}"
+
+
 def lines(count: int, *, site: str) -> Iterator[str]:
     """Yield one line for each host."""
     width = max(2, len(str(count - 1)))
     for index in range(count):
-        yield f"  - {{name: gpu-{index:0{width}}, site: {site}, gpus: {GPUS}}}\n"
+        name = f"gpu-{index:0{width}}"
+        yield f"  - {{name: {name}, site: {site}, gpus: {GPUS}, host_key: {host_key(name)}}}\n"
 
 
 def hosts_file(count: int, *, site: str = "colo") -> str:

@@ -4,14 +4,13 @@ tokens with any claims."""
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import jwt
 import requests
@@ -20,7 +19,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from components.control_plane import issuing
 from components.model.identity.section import Issuer
 from lab.hypervisor.addresses import COMPANY, COMPANY_NAME
+from lab.oidc.person import browser, fill_in
 from lab.oidc.provider import SERVER, ensure
+from lab.oidc.settings import KEY_ID, LIFE_S, write_settings
 from longhaul.client import profile
 from tests.support.api_server import eventually
 from tests.support.ports import free_ports
@@ -30,11 +31,10 @@ OTHER_CLIENT = "wiki"
 """Another application of the same company."""
 BRIEF_CLIENT = "brief"
 """Client whose tokens are over at once: the EARLY_S of a program that has one have begun."""
-LIFE_S = 3600
 LOOPBACK = "127.0.0.1"
-AT_COMPANY = f"https://login.{COMPANY_NAME}:8443"
-"""URL of the provider on the lab's internet. Not HTTPS's own port, which API servers may use for clouds: so a test sees
-that their way out is the one which the issuer is declared to need."""
+AT_COMPANY = f"https://login.{COMPANY_NAME}:9443"
+"""URL of the provider on the lab's internet. Not HTTPS's own port, which API servers may use for clouds, nor the lab's
+own company's: so a test sees that their way out is the one which the issuer is declared to need."""
 PEOPLE = {
     "alice": {"email": "alice@example.com", "email_verified": True, "groups": ["ml", "everyone"], "oid": "a-1"},
     "bob": {"email": "bob@example.com", "email_verified": True, "groups": ["ops"], "oid": "b-2"},
@@ -106,7 +106,7 @@ class IdentityProvider:
         now = int(time.time())
         usual = {"iss": self.url, "aud": CLIENT, "sub": "alice", "iat": now, "exp": now + LIFE_S, **PEOPLE["alice"]}
         said = {key: value for key, value in {**usual, **claims}.items() if value is not None}
-        return jwt.encode(said, (by or self)._key, algorithm="RS256", headers={"kid": "corp"})
+        return jwt.encode(said, (by or self)._key, algorithm="RS256", headers={"kid": KEY_ID})
 
     def browser(self) -> requests.Session:
         """Return a browser that trusts the company."""
@@ -133,35 +133,16 @@ class IdentityProvider:
         if not pem.exists():
             pair = issuing.issue(subject, authority=self._authority)
             pem.write_text(pair.certificate + pair.key)
-        key = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self._key))
-        settings: Mapping[str, Any] = {
-            "issuer": self.url,
-            "address": self._address,
-            "port": port,
-            "certificate": str(pem),
-            "key": str(pem),
-            "jwks": {"keys": [{**key, "kid": "corp", "use": "sig", "alg": "RS256"}]},
-            "clients": {CLIENT: LIFE_S, OTHER_CLIENT: LIFE_S, BRIEF_CLIENT: 1},
-            "people": self._people,
-        }
-        fresh = self.folder / "settings.new"
-        fresh.write_text(json.dumps(settings))
-        fresh.rename(self.folder / "settings.json")
-
-
-def browser(authority: Path) -> requests.Session:
-    """Return a browser that trusts an authority."""
-    found = requests.Session()
-    found.trust_env, found.verify = False, str(authority)
-    return found
-
-
-def fill_in(session: requests.Session, page: requests.Response, name: str) -> str:
-    """Fill in each form that is shown; return the last page."""
-    while form := re.search(r'<form[^>]* action="([^"]+)".*?name="prompt" value="(\w+)"', page.text, re.DOTALL):
-        said = {"prompt": form[2], "login": name, "password": "any"}
-        page = session.post(urljoin(page.url, form[1]), data=said, timeout=60)
-    return page.text
+        write_settings(
+            self.folder / "settings.json",
+            url=self.url,
+            listen=(self._address, port or 443),
+            certificate=pem,
+            key=pem,
+            signing_key=self._key,
+            clients={CLIENT: LIFE_S, OTHER_CLIENT: LIFE_S, BRIEF_CLIENT: 1},
+            people=self._people,
+        )
 
 
 @contextmanager

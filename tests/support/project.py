@@ -31,7 +31,16 @@ def environment(name: str, *, supernet: str, etcd: int = 1, events: int = 1, api
 
 def hybrid(name: str, *, supernet: str, etcd: int = 3, events: int = 3, api: int = 2) -> dict[str, Any]:
     """Return the lab's whole environment with another name."""
-    config = parsed(REPOSITORY / "stacks" / "Pulumi.lab.yaml")
+    return _renamed("lab", name, supernet=supernet, etcd=etcd, events=events, api=api)
+
+
+def everything(name: str, *, supernet: str, etcd: int = 1, events: int = 1, api: int = 2) -> dict[str, Any]:
+    """Return the environment of `make lab ENV=full` with another name."""
+    return _renamed("full", name, supernet=supernet, etcd=etcd, events=events, api=api)
+
+
+def _renamed(source: str, name: str, *, supernet: str, etcd: int, events: int, api: int) -> dict[str, Any]:
+    config = parsed(REPOSITORY / "stacks" / f"Pulumi.{source}.yaml")
     raw: dict[str, Any] = config["config"]["longhaul:environment"]
     raw |= {"name": name, "supernet": supernet, "domain": f"{name}.longhaul.internal"}
     for part, key, count in (("etcd", "members", etcd), ("events", "members", events), ("api", "servers", api)):

@@ -23,6 +23,7 @@ KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 Content = TypeVar("Content")
 
 GOING_ON = "status.phase!=Succeeded,status.phase!=Failed"
+NO_TEAMS = "teams: this environment has none: `teams` in its file declares them (docs/teams.md)"
 
 
 class CapacityReader:
@@ -34,10 +35,11 @@ class CapacityReader:
 
     def capacity(self) -> ClusterCapacity:
         """Return what the person may see. Raise ``ApiError`` when the API does not answer."""
-        queues = self._some(f"{KUEUE}/clusterqueues", "teams and their queues")
-        teams = tuple(self._teams(queues or ()))
+        queues = self._some(f"{KUEUE}/clusterqueues", "teams and their queues", absent=NO_TEAMS)
+        # Without teams there may be no Kueue, and then its API knows no workloads.
+        teams = tuple(self._teams(queues)) if queues else ()
         if queues == []:
-            self._hidden.append("teams: the environment has none")
+            self._hidden.append(NO_TEAMS)
         nodes = self._some(NODES, "pools: nodes")
         known = memory = pods = None
         if nodes is not None:
@@ -96,12 +98,16 @@ class CapacityReader:
             self._hidden.append(f"jobs of {', '.join(others)}: you are not in these teams")
         return by_team
 
-    def _some(self, path: str, what: str, **query: str) -> list[Object] | None:
-        """Return the objects of a kind; None when the person may not see them, or when the kind does not exist."""
+    def _some(self, path: str, what: str, *, absent: str = "", **query: str) -> list[Object] | None:
+        """Return the objects of a kind; None when the person may not see them, or when the kind does not exist, for
+        which ``absent`` is the message."""
         try:
             return [*self._api.items(path, **query)]
         except ApiError as error:
-            self._leave_out(error, what)
+            if error.status == 404 and absent:
+                self._hidden.append(absent)
+            else:
+                self._leave_out(error, what)
             return None
 
     def _document(self, name: str, key: str, what: str, read: Callable[[str], Content]) -> Content | None:

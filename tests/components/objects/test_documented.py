@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from components.objects.queue_managers import source
 from tests.support.api_server import ApiServer, eventually
@@ -16,6 +17,11 @@ from tests.support.hosts import STACKS
 PAGES = pages(STACKS.parent)
 MANIFESTS = [found for page, text in PAGES.items() for found in manifests(page, text)]
 RUNS = [found for page, text in PAGES.items() for found in runs(page, text)]
+EXAMPLES = {
+    f"{path.parent.name}/{path.stem}-{index}": document
+    for path in sorted((STACKS.parent / "examples").glob("*/*.yaml"))
+    for index, document in enumerate(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+}
 TEAM = "team"
 DRY = "--dry-run=server"
 PAGE = """\
@@ -39,7 +45,7 @@ securityContext: {privileged: true}
 
 def test_pages_are_read() -> None:
     assert {found.page for found in MANIFESTS} >= {"docs/gpu-pods.md", "docs/rolling.md"}
-    assert {found.page for found in RUNS} >= {"README.md", "docs/rack-routing.md"}
+    assert {found.page for found in RUNS} >= {"docs/rack-routing.md"}
     first, second = manifests("page", PAGE)
     assert (first.line, first.document["spec"]["hostNetwork"]) == (3, True)
     assert (second.line, second.document["kind"]) == (11, "Pod")
@@ -84,6 +90,14 @@ def test_what_is_shown_is_admitted(applied: ApiServer, member: Path, shown: Mani
 @pytest.mark.parametrize("shown", [pytest.param(shown, id=str(shown)) for shown in RUNS])
 def test_what_is_run_is_admitted(applied: ApiServer, member: Path, shown: Run) -> None:
     assert f"pod/{shown.words[1]} created (server dry run)" in run_dry(applied, shown, member)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_are_admitted_without_a_warning(applied: ApiServer, member: Path, name: str) -> None:
+    reply = applied_dry(applied, EXAMPLES[name], member)
+    assert "serverside-applied (server dry run)" in reply
+    assert "Warning" not in reply
 
 
 @pytest.mark.engine

@@ -20,11 +20,11 @@ from components.objects import nvidia_gpus
 from components.objects.device_plugins import PLUGINS
 from contract.resources import GPU_RESOURCE
 from lab import packages, tools
+from lab.nvml.library import build
+from lab.nvml.machine import DRIVER, VARIABLE, StandInMachine, gpu
 from longhaul.artifacts.oci import Image, write_layout
 from longhaul.toolchain.debian import libraries
 from tests.support.device_plugins import Plugin, PluginSocket
-from tests.support.nvml.library import build
-from tests.support.nvml.machine import DRIVER, VARIABLE, Machine, gpu
 
 pytestmark = [
     pytest.mark.engine,
@@ -78,7 +78,7 @@ class Host:
         (driver / f"libcuda.so.{DRIVER}").write_bytes(b"")
         self.kubelet = PluginSocket(root / PLUGINS.lstrip("/"))
 
-    def has(self, machine: Machine) -> None:
+    def has(self, machine: StandInMachine) -> None:
         new = self.root / "new"
         new.write_text(machine.text())
         new.replace(self.root / "machine")
@@ -140,10 +140,10 @@ def unhealthy(*devices: str) -> Callable[[dict[str, str]], bool]:
     return lambda health: bool(health) and {one for one, state in health.items() if state != "Healthy"} == {*devices}
 
 
-def xids(*numbers: int | None) -> Machine:
+def xids(*numbers: int | None) -> StandInMachine:
     """Return a machine whose first GPUs have these latest Xids, in order."""
     latest = dict(enumerate(numbers))
-    return Machine(gpus=tuple(gpu(at, xid=latest.get(at)) for at in range(len(UUIDS))))
+    return StandInMachine(gpus=tuple(gpu(at, xid=latest.get(at)) for at in range(len(UUIDS))))
 
 
 def watched(plugin: Plugin, host: Host) -> None:

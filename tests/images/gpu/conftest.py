@@ -14,14 +14,14 @@ from gpu.report import Reporter
 
 from contract.documents.node import GpuPromise
 from lab import packages
+from lab.nvml.library import build
+from lab.nvml.machine import DRIVER, VARIABLE, StandInMachine
 from tests.images.gpu.told import NAME, Machines, Server
-from tests.support.nvml.library import build
-from tests.support.nvml.machine import DRIVER, VARIABLE, Machine
 
 KERNEL = "6.1.0-44-cloud-amd64"
 RUNNING = Driver(kernel=KERNEL, loaded=DRIVER, installed=Module(version=DRIVER, kernel=KERNEL))
 
-Has = Callable[[Machine], None]
+Has = Callable[[StandInMachine], None]
 Preflight = Callable[..., PreflightReport]
 
 
@@ -37,7 +37,7 @@ def _has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Has:
     path = tmp_path / "machine"
     monkeypatch.setenv(VARIABLE, str(path))
 
-    def has(machine: Machine) -> None:
+    def has(machine: StandInMachine) -> None:
         new = path.with_suffix(".new")
         new.write_text(machine.text())
         new.replace(path)
@@ -50,9 +50,9 @@ def _preflight(library: Path, has: Has) -> Preflight:
     """Function that returns a machine's report. Unless told otherwise, its kernel has the driver and an empty log."""
 
     def preflight(
-        machine: Machine | None = None, promise: GpuPromise | None = None, **sources: Callable[[], object]
+        machine: StandInMachine | None = None, promise: GpuPromise | None = None, **sources: Callable[[], object]
     ) -> PreflightReport:
-        has(machine or Machine())
+        has(machine or StandInMachine())
         usual = Sources(library=str(library), driver=lambda: RUNNING, kernel_log=list, toolkit=tuple)
         return look(promise or GpuPromise(gpus=2), replace(usual, **sources))  # type: ignore[arg-type]
 

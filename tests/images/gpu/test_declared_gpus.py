@@ -15,8 +15,8 @@ from gpu.declared_gpus import read_declared_gpus
 from gpu.findings import Code, LookError
 
 from contract.documents.node import GpuPromise
+from lab.nvml.machine import StandInMachine
 from tests.images.gpu.conftest import Preflight
-from tests.support.nvml.machine import Machine
 
 
 def promise(folder: Path, node: Any) -> GpuPromise:
@@ -97,5 +97,5 @@ def test_a_trial_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path, mo
 
 
 def test_there_is_nothing_to_try_without_gpus(preflight: Preflight) -> None:
-    report = preflight(Machine(gpus=()), GpuPromise(gpus=1, check=("false",)))
+    report = preflight(StandInMachine(gpus=()), GpuPromise(gpus=1, check=("false",)))
     assert [finding.code for finding in report.findings] == [Code.GPU_MISSING]

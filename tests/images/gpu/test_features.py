@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from gpu.features import family, labels
 
+from lab.nvml.machine import StandInMachine, gpu
 from tests.images.gpu.conftest import Preflight
-from tests.support.nvml.machine import Machine, gpu
 
 
 def report(preflight: Preflight, *gpus: object) -> dict[str, Any]:
-    return asdict(preflight(Machine(gpus=gpus)))  # type: ignore[arg-type]
+    return asdict(preflight(StandInMachine(gpus=gpus)))  # type: ignore[arg-type]
 
 
 def test_names_and_values_are_the_discoverys(preflight: Preflight) -> None:

@@ -10,8 +10,8 @@ from gpu.checks import FINDINGS, HEALTHY, PreflightReport
 from gpu.findings import Code
 
 from contract.documents.node import GpuPromise
+from lab.nvml.machine import H100, LOST, RESET_REQUIRED, StandInMachine, gpu
 from tests.images.gpu.conftest import Preflight
-from tests.support.nvml.machine import H100, LOST, RESET_REQUIRED, Machine, gpu
 
 SECOND = gpu(1).uuid
 
@@ -20,9 +20,9 @@ def found(report: PreflightReport) -> list[tuple[Code, str]]:
     return [(finding.code, finding.gpu) for finding in report.findings]
 
 
-def broken(**changes: Any) -> Machine:
+def broken(**changes: Any) -> StandInMachine:
     """Return a machine with two GPUs, the second with a fault."""
-    return Machine(gpus=(gpu(0), gpu(1, **changes)))
+    return StandInMachine(gpus=(gpu(0), gpu(1, **changes)))
 
 
 def test_a_well_machine(preflight: Preflight) -> None:
@@ -50,7 +50,7 @@ def test_what_a_gpu_does_not_support_is_not_wrong_with_it(preflight: Preflight) 
             "memory_mib",
         )
     )
-    report = preflight(Machine(gpus=(gpu(0, **absent, links=()), gpu(1, **absent, links=()))))
+    report = preflight(StandInMachine(gpus=(gpu(0, **absent, links=()), gpu(1, **absent, links=()))))
     assert found(report) == []
     assert (report.gpus[0].ecc, report.gpus[0].remapped, report.gpus[0].links) == (None, None, ())
 
@@ -87,7 +87,7 @@ def test_each_thing_that_is_wrong_is_found(
 
 
 def test_every_problem_is_in_one_report(preflight: Preflight) -> None:
-    machine = Machine(gpus=(gpu(0, ecc=0, remap_pending=1), gpu(1, retirement_pending=1, links=(1, 0))))
+    machine = StandInMachine(gpus=(gpu(0, ecc=0, remap_pending=1), gpu(1, retirement_pending=1, links=(1, 0))))
     assert found(preflight(machine, GpuPromise(gpus=8))) == [
         (Code.GPU_MISSING, ""),
         (Code.ECC_OFF, gpu(0).uuid),
@@ -98,13 +98,13 @@ def test_every_problem_is_in_one_report(preflight: Preflight) -> None:
 
 
 def test_a_missing_gpu(preflight: Preflight) -> None:
-    (finding,) = preflight(Machine(gpus=(gpu(0),))).findings
+    (finding,) = preflight(StandInMachine(gpus=(gpu(0),))).findings
     assert finding.code is Code.GPU_MISSING
     assert f"2 promised, 1 there: {gpu(0).uuid} at 0000:18:00" in finding.message
 
 
 def test_one_gpu_too_many(preflight: Preflight) -> None:
-    assert found(preflight(Machine(gpus=(gpu(0), gpu(1), gpu(2))))) == [(Code.GPU_UNEXPECTED, "")]
+    assert found(preflight(StandInMachine(gpus=(gpu(0), gpu(1), gpu(2))))) == [(Code.GPU_UNEXPECTED, "")]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_one_gpu_too_many(preflight: Preflight) -> None:
     ],
 )
 def test_a_model_is_words_of_the_name(model: str, name: str, good: bool, preflight: Preflight) -> None:
-    report = preflight(Machine(gpus=(gpu(0, name=name),)), GpuPromise(gpus=1, model=model))
+    report = preflight(StandInMachine(gpus=(gpu(0, name=name),)), GpuPromise(gpus=1, model=model))
     assert found(report) == ([] if good else [(Code.GPU_WRONG_MODEL, gpu(0).uuid)])
 
 
@@ -140,5 +140,5 @@ def test_a_model_is_words_of_the_name(model: str, name: str, good: bool, preflig
 )
 def test_links(links: list[tuple[int, ...]], promised: int | None, down: list[int], preflight: Preflight) -> None:
     gpus = tuple(gpu(number, links=states) for number, states in enumerate(links))
-    report = preflight(Machine(gpus=gpus), GpuPromise(gpus=len(gpus), nvlinks=promised))
+    report = preflight(StandInMachine(gpus=gpus), GpuPromise(gpus=len(gpus), nvlinks=promised))
     assert found(report) == [(Code.NVLINK_DOWN, gpu(number).uuid) for number in down]

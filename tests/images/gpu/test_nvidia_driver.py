@@ -12,8 +12,8 @@ from gpu.checks import CANNOT_LOOK, HEALTHY
 from gpu.findings import Code, LookError
 from gpu.nvidia_driver import Driver, DriverPaths, Module
 
+from lab.nvml.machine import DRIVER, MISMATCH, StandInMachine
 from tests.images.gpu.conftest import KERNEL, RUNNING, Preflight
-from tests.support.nvml.machine import DRIVER, MISMATCH, Machine
 from tests.support.programs import write_program
 
 MODINFO = f"""\
@@ -125,7 +125,7 @@ def test_a_version_is_no_prefix_of_digits() -> None:
 
 def test_a_library_of_another_version_is_found_once(preflight: Preflight) -> None:
     """The library gives its version, and also the error that it does not open: one finding covers both."""
-    machine = Machine(nvml_version="12.550.163.01", init_result=MISMATCH)
+    machine = StandInMachine(nvml_version="12.550.163.01", init_result=MISMATCH)
     (finding,) = preflight(machine).findings
     assert finding.code is Code.DRIVER_MISMATCH
     assert "550.163.01" in finding.message
@@ -133,24 +133,24 @@ def test_a_library_of_another_version_is_found_once(preflight: Preflight) -> Non
 
 
 def test_a_library_that_does_not_open_is_a_mismatch_too(preflight: Preflight) -> None:
-    (finding,) = preflight(Machine(init_result=MISMATCH)).findings
+    (finding,) = preflight(StandInMachine(init_result=MISMATCH)).findings
     assert finding.code is Code.DRIVER_MISMATCH
     assert "NVML_ERROR_LIB_RM_VERSION_MISMATCH" in finding.message
 
 
 @pytest.mark.parametrize("state", [Driver(kernel=KERNEL), replace(RUNNING, loaded="", nouveau=True)])
 def test_why_the_library_does_not_open_is_said_once(state: Driver, preflight: Preflight) -> None:
-    report = preflight(Machine(init_result=9), driver=lambda: state)
+    report = preflight(StandInMachine(init_result=9), driver=lambda: state)
     assert [finding.code for finding in report.findings] == [nvidia_driver.findings(state, library="")[0].code]
 
 
 def test_a_driver_that_runs_and_does_not_answer(preflight: Preflight) -> None:
-    (finding,) = preflight(Machine(init_result=9)).findings
+    (finding,) = preflight(StandInMachine(init_result=9)).findings
     assert (finding.code, "/dev/nvidiactl" in finding.message) == (Code.DRIVER_NOT_LOADED, True)
 
 
 def test_any_other_refusal_has_its_name(preflight: Preflight) -> None:
-    (finding,) = preflight(Machine(init_result=4)).findings
+    (finding,) = preflight(StandInMachine(init_result=4)).findings
     assert str(finding).startswith("NvmlFailed: nvmlInit_v2: NVML_ERROR_NO_PERMISSION")
 
 

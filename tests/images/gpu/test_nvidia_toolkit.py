@@ -9,8 +9,8 @@ from gpu import nvidia_toolkit
 from gpu.findings import LookError
 from gpu.nvidia_toolkit import Specification, findings, read
 
+from lab.nvml.machine import DRIVER
 from tests.images.gpu.conftest import Preflight
-from tests.support.nvml.machine import DRIVER
 
 YAML = """\
 ---

@@ -18,8 +18,8 @@ from gpu.checks import PreflightReport, Sources
 from gpu.findings import Code, LookError
 
 from contract.documents.node import GpuPromise
+from lab.nvml.machine import H100, LOST, StandInMachine, gpu
 from tests.images.gpu.conftest import RUNNING, Has, Preflight
-from tests.support.nvml.machine import H100, LOST, Machine, gpu
 
 Run = Callable[..., tuple[int, str]]
 
@@ -40,7 +40,7 @@ def _run(
     sources = Sources(library=str(library), driver=lambda: RUNNING, kernel_log=list, toolkit=tuple)
     monkeypatch.setattr(checks, "Sources", lambda: sources)
 
-    def run(machine: Machine, *arguments: str) -> tuple[int, str]:
+    def run(machine: StandInMachine, *arguments: str) -> tuple[int, str]:
         has(machine)
         monkeypatch.setattr("sys.argv", ["gpu.preflight", *arguments])
         return gpu_preflight.main(), capsys.readouterr().out
@@ -49,11 +49,11 @@ def _run(
 
 
 def test_a_well_machine(run: Run) -> None:
-    assert run(Machine()) == (0, f"2 GPUs are healthy: {H100}; driver 535.309.01, CUDA 12.2\n")
+    assert run(StandInMachine()) == (0, f"2 GPUs are healthy: {H100}; driver 535.309.01, CUDA 12.2\n")
 
 
 def test_a_line_for_each_problem(run: Run) -> None:
-    code, said = run(Machine(gpus=(gpu(0, ecc=0), gpu(1, retirement_pending=1))))
+    code, said = run(StandInMachine(gpus=(gpu(0, ecc=0), gpu(1, retirement_pending=1))))
     assert code == 1
     first, second = said.splitlines()
     assert first == f"EccOff {gpu(0).uuid}: ECC is off: nvidia-smi --ecc-config=1, then reboot"
@@ -61,48 +61,48 @@ def test_a_line_for_each_problem(run: Run) -> None:
 
 
 def test_the_same_as_json(run: Run) -> None:
-    code, said = run(Machine(gpus=(gpu(0), gpu(1, remap_failed=1))), "--json")
+    code, said = run(StandInMachine(gpus=(gpu(0), gpu(1, remap_failed=1))), "--json")
     report = json.loads(said)
     assert (code, report["healthy"], report["promised"], report["driver"]) == (1, False, 2, "535.309.01")
     assert [(one["code"], one["gpu"]) for one in report["findings"]] == [("RowRemapFailed", gpu(1).uuid)]
     assert [one["pci"] for one in report["gpus"]] == ["0000:18:00", "0000:19:00"]
-    assert json.loads(run(Machine(), "--json")[1])["healthy"] is True
+    assert json.loads(run(StandInMachine(), "--json")[1])["healthy"] is True
 
 
 def test_without_a_promise_it_cannot_look(run: Run, node: Path) -> None:
     node.unlink()
-    code, said = run(Machine())
+    code, said = run(StandInMachine())
     assert (code, said.startswith("not seen: ")) == (3, True)
-    assert json.loads(run(Machine(), "--json")[1])["healthy"] is False
+    assert json.loads(run(StandInMachine(), "--json")[1])["healthy"] is False
 
 
 def test_what_was_found_counts_for_more_than_what_was_not_seen(preflight: Preflight) -> None:
     def fail() -> list[str]:
         raise LookError("no journal")
 
-    report = preflight(Machine(gpus=(gpu(0, result=LOST), gpu(1))), kernel_log=fail)
+    report = preflight(StandInMachine(gpus=(gpu(0, result=LOST), gpu(1))), kernel_log=fail)
     assert report.exit_code == 1
     assert gpu_preflight.lines(report)[-1] == "not seen: no journal"
 
 
 def test_a_look_leaves_the_trial_out(run: Run, node: Path) -> None:
     node.write_text(json.dumps({"gpus": 2, "gpu_check": ["false"]}))
-    code, said = run(Machine())
+    code, said = run(StandInMachine())
     assert (code, said) == (1, "GpuCheckFailed: false: exit code 1\n")
-    assert run(Machine(), "--look-only")[0] == 0
+    assert run(StandInMachine(), "--look-only")[0] == 0
 
 
 def test_wrong_use(run: Run) -> None:
     with pytest.raises(SystemExit, match="2"):
-        run(Machine(), "--jsn")
+        run(StandInMachine(), "--jsn")
 
 
 def test_a_host_that_is_promised_none(run: Run, node: Path) -> None:
     node.write_text("{}")
-    assert run(Machine(gpus=())) == (0, "no GPUs promised, none there\n")
+    assert run(StandInMachine(gpus=())) == (0, "no GPUs promised, none there\n")
     # As without an installed driver: neither module nor library.
-    assert run(Machine(init_result=9))[0] == 0
-    code, said = run(Machine())
+    assert run(StandInMachine(init_result=9))[0] == 0
+    code, said = run(StandInMachine())
     assert (code, said.startswith("GpuUnexpected: 0 promised, 2 there")) == (1, True)
 
 

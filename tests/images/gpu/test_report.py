@@ -13,8 +13,8 @@ from gpu.verdict import BAD, OPEN, judge
 from contract.annotations import GPU_BOOT
 from contract.conditions import DRIVER_MISMATCH, GPU_HEALTHY
 from contract.kubernetes.connection import ApiError
+from lab.nvml.machine import H100, StandInMachine, gpu
 from tests.images.gpu.told import ILL, NAME, TAINTS, TRIAL, WELL, Machines, Server
-from tests.support.nvml.machine import H100, Machine, gpu
 
 Make = Callable[..., Reporter]
 
@@ -63,7 +63,7 @@ def test_when_it_changed_is_kept_until_it_changes(server: Server, machines: Mach
 
 
 def test_every_finding_is_in_the_message(server: Server, machines: Machines, reporter: Make) -> None:
-    machines.machine = Machine(gpus=(gpu(0, ecc=0), gpu(1, remap_failed=1)))
+    machines.machine = StandInMachine(gpus=(gpu(0, ecc=0), gpu(1, remap_failed=1)))
     found = reporter().step()
     assert (found.status, found.reason) == (BAD, "EccOff")
     assert f"EccOff {gpu(0).uuid}: ECC is off" in found.message
@@ -161,14 +161,14 @@ def test_what_could_not_be_looked_at_is_not_well() -> None:
 
 
 def test_a_driver_of_two_versions_is_a_condition_of_its_own(server: Server, machines: Machines, reporter: Make) -> None:
-    machines.machine = Machine(nvml_version="12.525.1.2")
+    machines.machine = StandInMachine(nvml_version="12.525.1.2")
     reporter().step()
     assert server.condition(DRIVER_MISMATCH) == ("True", "DriverMismatch")
     assert server.condition(GPU_HEALTHY) == ("False", "DriverMismatch")
     machines.machine = ILL
     reporter().step()
     assert server.condition(DRIVER_MISMATCH) == ("False", "OneVersion")
-    machines.machine = Machine(init_result=9)
+    machines.machine = StandInMachine(init_result=9)
     reporter().step()
     assert server.condition(DRIVER_MISMATCH) == ("Unknown", "NoDriverAnswers")
 

@@ -10,9 +10,9 @@ import pytest
 from gpu import nvml_abi
 from gpu.nvml import Nvml, NvmlError
 
+from lab.nvml import library as stand_in
+from lab.nvml.machine import VARIABLE, StandInMachine, gpu
 from tests.images.gpu.conftest import Has
-from tests.support.nvml import library as stand_in
-from tests.support.nvml.machine import VARIABLE, Machine, gpu
 
 XID_EVENT = 8
 """Type of event: nvmlEventTypeXidCriticalError."""
@@ -38,7 +38,7 @@ def test_without_a_compiler_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_nothing_is_answered_before_the_library_is_opened(library: Path, has: Has) -> None:
-    has(Machine())
+    has(StandInMachine())
     nvml = Nvml(str(library))
     assert nvml.library_version() == "535.309.01"
     with pytest.raises(NvmlError, match="nvmlDeviceGetCount_v2: NVML_ERROR_UNINITIALIZED"):
@@ -69,13 +69,13 @@ def test_a_file_with_a_mistake_is_refused(
 
 
 def test_what_changes_is_seen_at_once(library: Path, has: Has) -> None:
-    has(Machine())
+    has(StandInMachine())
     with Nvml(str(library)) as nvml:
         second = nvml.device(1)
         assert second.ecc() == (True, True)
-        has(Machine(gpus=(gpu(0), gpu(1, ecc=0))))
+        has(StandInMachine(gpus=(gpu(0), gpu(1, ecc=0))))
         assert second.ecc() == (False, False)
-        has(Machine(gpus=(gpu(0),)))
+        has(StandInMachine(gpus=(gpu(0),)))
         assert nvml.count() == 1
         with pytest.raises(NvmlError) as raised:
             second.ecc()
@@ -83,7 +83,7 @@ def test_what_changes_is_seen_at_once(library: Path, has: Has) -> None:
 
 
 def test_a_gpu_is_found_by_its_names(library: Path, has: Has) -> None:
-    has(Machine())
+    has(StandInMachine())
     with Nvml(str(library)) as nvml:
         for function, name in (
             ("nvmlDeviceGetHandleByUUID", gpu(1).uuid),
@@ -98,7 +98,7 @@ def test_a_gpu_is_found_by_its_names(library: Path, has: Has) -> None:
 
 
 def test_a_new_xid_is_an_event(library: Path, has: Has) -> None:
-    has(Machine())
+    has(StandInMachine())
     with Nvml(str(library)) as nvml:
         events, first, event = ctypes.c_void_p(), ctypes.c_void_p(), Event()
         nvml.call("nvmlEventSetCreate", ctypes.byref(events))
@@ -107,7 +107,7 @@ def test_a_new_xid_is_an_event(library: Path, has: Has) -> None:
         with pytest.raises(NvmlError) as raised:
             nvml.call("nvmlEventSetWait_v2", events, ctypes.byref(event), ctypes.c_uint(0))
         assert raised.value.code == TIMEOUT
-        has(Machine(gpus=(gpu(0, xid=79), gpu(1, xid=48))))
+        has(StandInMachine(gpus=(gpu(0, xid=79), gpu(1, xid=48))))
         nvml.call("nvmlEventSetWait_v2", events, ctypes.byref(event), ctypes.c_uint(5000))
         assert (event.device, event.type, event.data) == (first.value, XID_EVENT, 79)
         nvml.call("nvmlEventSetFree", events)

@@ -9,8 +9,8 @@ from gpu import xid
 from gpu.checks import CANNOT_LOOK, FINDINGS
 from gpu.findings import Code, LookError
 
+from lab.nvml.machine import StandInMachine, gpu
 from tests.images.gpu.conftest import Preflight
-from tests.support.nvml.machine import Machine, gpu
 from tests.support.programs import write_program
 
 GONE = "GPU-0b11d014-1685-04bd-26ed-5fc0bc1c44ae"
@@ -69,7 +69,7 @@ def test_errors_of_applications_and_what_was_mended_are_not_fatal(number: int, p
 
 
 def test_they_are_found_without_a_driver_that_answers(preflight: Preflight) -> None:
-    report = preflight(Machine(init_result=9), kernel_log=LOG.splitlines)
+    report = preflight(StandInMachine(init_result=9), kernel_log=LOG.splitlines)
     assert [finding.gpu for finding in report.findings if finding.code is Code.XID_FATAL] == [GONE, "", ""]
 
 

@@ -10,13 +10,13 @@ from gpu.preflight_run import NoReportError
 from contract.conditions import GPU_HEALTHY
 from contract.documents.node import GpuPromise
 from contract.taints import PREFLIGHT_TAINT
+from lab.nvml.machine import StandInMachine, gpu
 from tests.images.fake_api import FakeApi
-from tests.support.nvml.machine import Machine, gpu
 
 NAME = "test-gpu-0"
 PATH = f"/api/v1/nodes/{NAME}"
-WELL = Machine()
-ILL = Machine(gpus=(gpu(0), gpu(1, volatile_uncorrected=2)))
+WELL = StandInMachine()
+ILL = StandInMachine(gpus=(gpu(0), gpu(1, volatile_uncorrected=2)))
 TAINTS = [{"key": PREFLIGHT_TAINT, "value": "pending", "effect": "NoSchedule"}]
 TRIAL = GpuPromise(gpus=2, check=("true",))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,10 +13,13 @@ from contract.conditions import BEYOND_QUEUE
 from contract.documents import autoscaler_memory
 from contract.documents.autoscaler_memory import Backoff, DecisionMemory
 from contract.documents.pools import of_text
+from contract.kubernetes.api import ApiReader
+from contract.kubernetes.connection import ApiError, Object
 from contract.labels import HELD_LABEL
 from contract.reasons.autoscaler import Obstacle, WaitReason
 from longhaul.client.capacity.pools import pools
 from longhaul.client.capacity.queues import refusal_of, team
+from longhaul.client.capacity.reader import KUEUE, NO_TEAMS, CapacityReader
 from longhaul.client.capacity.state import Amount, ClusterCapacity, PoolCapacity
 from longhaul.client.capacity.text import MANY, to_plain, to_text
 from longhaul.client.capacity.waiting_jobs import is_waiting
@@ -254,3 +257,25 @@ def test_many_jobs_are_counted_and_what_others_wrote_forges_no_row() -> None:
     text = to_text(ClusterCapacity(at=NOW, teams=(team(QUEUE, many),), pools=(), hidden=()))
     assert len(text.splitlines()) == 3 + 1 + 1 + MANY + 1
     assert "and 2 more" in text
+
+
+class WithoutQueues:
+    """An API without Kueue, as an environment without teams has it."""
+
+    def now(self) -> datetime:
+        return NOW
+
+    def items(self, path: str, **_query: str) -> list[Object]:
+        if path.startswith(KUEUE):
+            raise ApiError("the server could not find the requested resource", status=404)
+        return []
+
+    def find(self, _path: str) -> Object | None:
+        return None
+
+
+def test_an_environment_without_teams_is_told_where_they_are_declared() -> None:
+    found = CapacityReader(cast("ApiReader", WithoutQueues())).capacity()
+    assert found.teams == ()
+    assert NO_TEAMS in found.hidden
+    assert "`teams` in its file" in NO_TEAMS

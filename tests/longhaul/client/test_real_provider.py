@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from components.control_plane.issuing import common_name
+from lab.oidc.person import fill_in
 from longhaul.client import browser, device
 from longhaul.client.errors import SignInError
 from longhaul.client.oidc import IssuerRefusedError, claims_of, discover
@@ -24,7 +25,7 @@ from longhaul.client.sign_in import token_of
 from longhaul.client.tokens import TokenStore
 from longhaul.client.vpn import key
 from longhaul.client.vpn.command import signed_in_admissions
-from tests.support.identity_provider import BRIEF_CLIENT, IdentityProvider, fill_in, identity_provider
+from tests.support.identity_provider import BRIEF_CLIENT, IdentityProvider, identity_provider
 from tests.support.vpn_stand_in import Machines, doors, endpoint
 
 pytestmark = pytest.mark.engine

@@ -137,6 +137,19 @@ def test_gpu_pools_without_reserved_capacity() -> None:
     assert FileReason.GPUS_UNRESERVED in there, "it is there already"
 
 
+def test_pools_with_the_same_risk_are_one_reason() -> None:
+    def with_pools(raw: dict[str, Any]) -> None:
+        raw["pools"] |= {
+            name: {"site": "use1", "machine_type": kind, "max": 2}
+            for name, kind in (("h100", "p5.48xlarge"), ("a100", "p4d.24xlarge"), ("a10g", "g5.xlarge"))
+        }
+
+    reasons = judged(base=lab(), environment=lab(with_pools)).reasons
+    (unreserved,) = [finding for finding in reasons if finding.reason is FileReason.GPUS_UNRESERVED]
+    assert "of the pools h100, a100 and a10g." in unreserved.what
+    assert unreserved.where == ("pools.h100.reservation", "pools.a100.reservation", "pools.a10g.reservation")
+
+
 def test_adapters_that_no_device_plugin_gives_to_pods() -> None:
     def with_adapters(raw: dict[str, Any]) -> None:
         raw["pools"]["h100"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 2, "spot": True, "efa": True}

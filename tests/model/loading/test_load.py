@@ -25,7 +25,7 @@ def test_every_problem_is_in_one_report(monkeypatch: pytest.MonkeyPatch, golden:
     golden("many_problems/report.txt", f"{caught.value}\n")
 
 
-@pytest.mark.parametrize(("folder", "names"), [("stacks", {"lab", "twin"}), ("examples", {"hybrid", "prod"})])
+@pytest.mark.parametrize(("folder", "names"), [("stacks", {"full", "lab", "twin"}), ("examples", {"hybrid", "prod"})])
 def test_the_stack_files_are_good(root: Path, folder: str, names: set[str]) -> None:
     environments = load_directory(root / folder)
     assert set(environments) == names

@@ -1,7 +1,7 @@
-/* Stand-in for NVIDIA's management library: tests only. Reads what the machine has.
+/* Stand-in for NVIDIA's management library, for tests and the lab. Reads what the machine has.
  *
  * The file is named by LONGHAUL_NVML_STAND_IN, else /etc/longhaul-nvml-stand-in (for programs whose environment nobody
- * sets). Lines are `key = value`; `gpu` alone on a line begins the next GPU; `#` begins a comment. What a GPU's lines
+ * sets), else it is where a container of the device plugin has the file of the lab's machine. Lines are `key = value`; `gpu` alone on a line begins the next GPU; `#` begins a comment. What a GPU's lines
  * do not give is not supported by it. The file is read again whenever it changed.
  */
 #include "machine.h"
@@ -15,6 +15,7 @@
 
 #define VARIABLE "LONGHAUL_NVML_STAND_IN"
 #define DEFAULT "/etc/longhaul-nvml-stand-in"
+#define IN_CONTAINER "/driver-root/usr/lib/longhaul-nvml/machine"
 
 struct machine machine;
 int initialised;
@@ -128,6 +129,8 @@ nvmlReturn_t refresh(void) {
     const char *path = getenv(VARIABLE) ? getenv(VARIABLE) : DEFAULT;
     struct stat now;
     FILE *file;
+    if (!getenv(VARIABLE) && stat(path, &now) != 0)
+        path = IN_CONTAINER;
     if (stat(path, &now) != 0) {
         memset(&last, 0, sizeof last);
         return NVML_ERROR_DRIVER_NOT_LOADED;

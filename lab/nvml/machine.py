@@ -19,7 +19,7 @@ MISMATCH = 18
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gpu:
+class StandInGpu:
     """One GPU, healthy and idle. ``None``: it does not support that value."""
 
     uuid: str
@@ -50,17 +50,17 @@ class Gpu:
     links: tuple[int | None, ...] = (1,) * 18
 
 
-def gpu(number: int, **changes: object) -> Gpu:
+def gpu(number: int, **changes: object) -> StandInGpu:
     """Return the GPU of that number in a machine, with an identity of its own."""
     identity = {"uuid": f"GPU-{number:08x}-0000-0000-0000-000000000000", "pci": f"00000000:{0x18 + number:02X}:00.0"}
-    return Gpu(**{**identity, **changes})  # type: ignore[arg-type]
+    return StandInGpu(**{**identity, **changes})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class StandInMachine:
     """A machine and its driver."""
 
-    gpus: tuple[Gpu, ...] = field(default_factory=lambda: (gpu(0), gpu(1)))
+    gpus: tuple[StandInGpu, ...] = field(default_factory=lambda: (gpu(0), gpu(1)))
     driver_version: str = DRIVER
     nvml_version: str = f"12.{DRIVER}"
     """Version of the library: the interface's, then that of its driver."""
@@ -71,16 +71,16 @@ class Machine:
     def text(self) -> str:
         """Return the text of the stand-in's file."""
         lines = [f"{name} = {getattr(self, name)}" for name in _names(self) if name != "gpus"]
-        for one in self.gpus:
-            lines += ["", "gpu", *_lines(one)]
+        for device in self.gpus:
+            lines += ["", "gpu", *_lines(device)]
         return "\n".join(lines) + "\n"
 
 
-def _names(of: Gpu | Machine) -> list[str]:
-    return [one.name for one in fields(of)]
+def _names(of: StandInGpu | StandInMachine) -> list[str]:
+    return [entry.name for entry in fields(of)]
 
 
-def _lines(one: Gpu) -> list[str]:
-    values = {name: getattr(one, name) for name in _names(one) if name != "links"}
-    links = " ".join("-" if link is None else str(link) for link in one.links)
+def _lines(device: StandInGpu) -> list[str]:
+    values = {name: getattr(device, name) for name in _names(device) if name != "links"}
+    links = " ".join("-" if link is None else str(link) for link in device.links)
     return [f"{name} = {value}" for name, value in values.items() if value is not None] + [f"links = {links}"]
