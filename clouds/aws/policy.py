@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from clouds.aws import identity
 from clouds.aws.identity import ROLE
-from clouds.aws.parts import made_zones
+from clouds.aws.parts import egress_parts, made_zones
 from clouds.aws.site import AwsSite
 from clouds.base import policy_rules
 from clouds.base.ingress_policy import Ingress, ingress_breaches
@@ -287,7 +287,8 @@ class AwsPolicyChecks(PolicyChecks[AwsSite]):
         """Return the names of the route and the addresses of the site's egress (`components/aws/network.py`)."""
         network, zones = f"{place.environment}-{place.name}-network", made_zones(place.site)
         routes = {f"{network}-public-default"} if zones else set()
-        return frozenset({*routes, *(f"{network}-egress-{zone}" for zone in zones)})
+        addresses = {f"{network}-{part}" for zone in zones for part in egress_parts(place, zone)}
+        return frozenset(routes | addresses)
 
     def checks(self) -> tuple[Check, ...]:
         """Return every check of AWS's resources."""

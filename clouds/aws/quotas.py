@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from clouds.aws.parts import made_zones
+from clouds.aws.parts import UNASKED_ADDRESSES, egress_addresses, made_zones, site_addresses
 from clouds.aws.ranges import RANGES, vpc_ranges
 from clouds.aws.reader import AwsReader, reader_errors, tagged
 from clouds.aws.site import AwsSite
@@ -38,6 +38,7 @@ OLDER_SPOT = {"p2": _OLDER, "p3": _OLDER, "p4": _OLDER, "p5": "All P5 Spot Insta
 quotas")."""
 
 ADDRESSES = "EC2-VPC Elastic IPs"
+GATEWAY_ADDRESSES = "Elastic IP addresses per public NAT gateway"
 VPCS = "VPCs per Region"
 BLOCKS = "IPv4 CIDR blocks per VPC"
 CONNECTIONS = "VPN connections per VGW"
@@ -161,11 +162,12 @@ def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
 
 
 def _networks(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
-    """Check the quotas of Elastic IPs (one for each zone) and of VPCs (one for each site), and the quota of a VPC's
-    ranges when a site needs more ranges than AWS's default. Existing zones and VPCs that a site names need none
+    """Check the quotas of Elastic IPs and of VPCs (one for each site). Check those of a NAT gateway's addresses and of
+    a VPC's ranges when a site needs more than AWS gives unasked. Existing zones and VPCs that a site names need none
     (components/aws/network.py)."""
-    sites = [share.places[name].site for name in names]
-    addresses, networks = sum(len(made_zones(site)) for site in sites), sum(not site.existing.vpc for site in sites)
+    places = [share.places[name] for name in names]
+    addresses = sum(site_addresses(place) for place in places)
+    networks = sum(not place.site.existing.vpc for place in places)
     with reader_errors("the existing Elastic IPs", needs="ec2:DescribeAddresses"):
         others = [
             address for address in ec2.describe_addresses()["Addresses"] if not tagged(address, share.environment)
@@ -175,9 +177,12 @@ def _networks(share: CloudShare[AwsSite], ec2: Any, region: _Region, names: list
         pages = ec2.get_paginator("describe_vpcs").paginate()
         vpcs = sum(not tagged(vpc, share.environment) for page in pages for vpc in page["Vpcs"])
     yield _counted(region, VPCS, "VPCs", vpcs, networks, share.sites(*names))
-    for name in names:
+    for name, place in zip(names, places, strict=True):
+        most = max((egress_addresses(place, zone) for zone in made_zones(place.site)), default=0)
+        if most > UNASKED_ADDRESSES:
+            yield _counted(region, GATEWAY_ADDRESSES, "addresses", 0, most, share.sites(name))
         blocks = len(vpc_ranges(share.ranges[name].block))
-        if blocks > RANGES and not share.places[name].site.existing.vpc:
+        if blocks > RANGES and not place.site.existing.vpc:
             yield _counted(region, BLOCKS, "ranges", 0, blocks, share.sites(name))
 
 

@@ -8,19 +8,16 @@ from math import ceil
 from clouds.azure.existing_section import CONTROL_PLANE_SUBNETS, VPN_SUBNET
 from clouds.azure.site import AzureSite
 from clouds.azure.tunnels import gateway_addresses
-from clouds.base.parts import SiteParts
+from clouds.base.parts import MACHINE_CONNECTIONS, SiteParts
 from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.prices import Part
 
-PORTS = 64_512
-"""Ports of each address of a NAT gateway (azure-docs ``nat-gateway-resource.md``, "SNAT ports")."""
+CONNECTIONS = 50_000
+"""Connections to one destination at a time from each address of a NAT gateway (azure-docs ``nat-gateway-resource.md``,
+"Performance"). It is less than the address has ports, 64,512 ("SNAT ports")."""
 MOST_ADDRESSES = 16
 """Largest number of addresses of a NAT gateway (``nat-gateway-resource.md``, "Static public IP addresses")."""
-MACHINE_PORTS = 256
-"""Ports that are counted for each machine: four connections a second to one destination, each of whose ports rests for
-65 s after the connection's end (``nat-gateway-resource.md``, "Port Reuse Timers"). No port is set aside: all machines
-of a site share all ports."""
 
 
 def control_subnets(place: Place[AzureSite]) -> tuple[str, ...]:
@@ -38,13 +35,13 @@ def makes_egress(place: Place[AzureSite]) -> bool:
 
 
 def egress_addresses(place: Place[AzureSite]) -> int:
-    """Return the number of addresses of the NAT gateway: enough ports for the pools' largest sizes, at most 16. The few
-    machines of the control plane are not counted. It is 0 when Longhaul makes no NAT gateway."""
+    """Return the number of addresses of the NAT gateway: enough connections for the pools' largest sizes, at most 16.
+    The few machines of the control plane are not counted. It is 0 when Longhaul makes no NAT gateway."""
     if not makes_egress(place):
         return 0
     nodes = "nodes" not in place.site.existing.subnets.named()
     machines = sum(pool.max for pool in place.pools.values()) if nodes else 0
-    return min(max(1, ceil(machines * MACHINE_PORTS / PORTS)), MOST_ADDRESSES)
+    return min(max(1, ceil(machines * MACHINE_CONNECTIONS / CONNECTIONS)), MOST_ADDRESSES)
 
 
 def egress_names(place: Place[AzureSite]) -> tuple[str, ...]:

@@ -7,6 +7,12 @@ from typing import Generic
 
 from clouds.base.place import Place, SiteT
 from clouds.base.prices import Part
+from clouds.base.tunnels import Risk
+
+MACHINE_CONNECTIONS = 256
+"""Connections to one destination that are counted for each machine when a NAT gateway's addresses are counted: four a
+second, each of whose ports rests for 65 s after the connection's end (azure-docs ``nat-gateway-resource.md``, "Port
+Reuse Timers"). No port is set aside for a machine."""
 
 
 class SiteParts(Generic[SiteT]):
@@ -16,6 +22,10 @@ class SiteParts(Generic[SiteT]):
         """Yield the parts of the site's network that the cloud charges for by the hour, each with its number. The
         number may be 0. ``remote`` is the number of public addresses of the gateways at the other ends of the site's
         tunnels."""
+        yield from ()
+
+    def risks(self, place: Place[SiteT]) -> Iterator[Risk]:
+        """Yield the risks of the parts that Longhaul makes, such as more of them than the cloud gives unasked."""
         yield from ()
 
     def existing_parts(self, site: SiteT) -> tuple[str, ...]:

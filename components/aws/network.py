@@ -9,6 +9,7 @@ from ipaddress import IPv4Network
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 
+from clouds.aws.parts import egress_parts
 from clouds.aws.ranges import pod_reservations, vpc_ranges
 from components.aws.account import aws_site
 from components.aws.existing_lookups import existing_subnet, existing_vpc
@@ -16,6 +17,7 @@ from components.aws.rules import node_rules, quarantine_rules
 from components.aws.subnets import node_subnet, public_subnet
 from components.model import AddressPlan, Environment
 from components.model.sites.cloud_names import cloud_name
+from components.model.sites.places import place_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +36,8 @@ class _Zone:
 
     subnet_id: Output[str]
     route_table_id: Output[str]
-    address: Output[str] | None = None
-    """Public address from which the nodes' traffic leaves the site; ``None`` in an existing subnet, which has its own
+    addresses: tuple[Output[str], ...] = ()
+    """Public addresses from which the nodes' traffic leaves the site; none in an existing subnet, which has its own
     egress."""
 
 
@@ -54,7 +56,7 @@ class AwsSiteNetwork(ComponentResource):
     security_group_id: Output[str]
     """Id of the security group of every node."""
     egress_addresses: tuple[Output[str], ...]
-    """Public egress address of each zone whose subnet is made here, in the order of the site's zones."""
+    """Public egress addresses of the zones whose subnets are made here, in the order of the site's zones."""
 
     def __init__(self, name: str, args: AwsSiteNetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:SiteNetwork", name, None, opts)
@@ -72,7 +74,7 @@ class AwsSiteNetwork(ComponentResource):
         own_tables = {str(self._site.zones.index(zone)): subnet.route_table_id for zone, subnet in made.items()}
         tables = {named[zone].route_table: subnet.route_table_id for zone, subnet in there.items()}
         self.route_table_ids = {**own_tables, **tables}
-        self.egress_addresses = tuple(zone.address for zone in made.values() if zone.address is not None)
+        self.egress_addresses = tuple(address for zone in made.values() for address in zone.addresses)
         if own_tables:
             self._storage_endpoint(own_tables.values())
         self.security_group_id = node_rules(
@@ -199,25 +201,31 @@ class AwsSiteNetwork(ComponentResource):
         return _Zone(subnet_id=subnet, route_table_id=table)
 
     def _zone(self, index: int, *, public_table: aws.ec2.RouteTable, after: Sequence[Resource]) -> _Zone:
-        """Make one zone's subnets, its NAT gateway and its public address.
+        """Make one zone's subnets, and its NAT gateway with an address for each few hundred machines.
 
         Each zone has its own NAT gateway: the loss of one zone does not affect the others' egress, and egress through
-        another zone would also be charged as traffic between zones.
+        another zone would also be charged as traffic between zones. Further addresses come and go in place
+        (terraform-provider-aws, ``vpc_nat_gateway.go``: a change of ``secondary_allocation_ids`` forces no new
+        gateway); only an empty list takes the last of them away.
         """
         zone = self._site.zones[index]
         public = self._subnet(f"public-{zone}", public_subnet(self._plan, index), zone, after=after)
         self._associate(f"public-{zone}", public, public_table)
-        address = aws.ec2.Eip(
-            f"{self._name}-egress-{zone}",
-            region=self._region,
-            domain="vpc",
-            tags=self._tags(f"egress-{zone}"),
-            opts=ResourceOptions(parent=self, depends_on=after),
-        )
+        first, *more = [
+            aws.ec2.Eip(
+                f"{self._name}-{part}",
+                region=self._region,
+                domain="vpc",
+                tags=self._tags(part),
+                opts=ResourceOptions(parent=self, depends_on=after),
+            )
+            for part in egress_parts(place_of(self._args.environment, self._args.site_name), zone)
+        ]
         nat = aws.ec2.NatGateway(
             f"{self._name}-nat-{zone}",
             region=self._region,
-            allocation_id=address.allocation_id,
+            allocation_id=first.allocation_id,
+            secondary_allocation_ids=[address.allocation_id for address in more],
             subnet_id=public.id,
             tags=self._tags(f"nat-{zone}"),
             opts=ResourceOptions(parent=self, depends_on=after),
@@ -227,7 +235,8 @@ class AwsSiteNetwork(ComponentResource):
         table = self._route_table(f"nodes-{zone}")
         self._route(f"nodes-{zone}-default", table, nat_gateway_id=nat.id)
         self._associate(f"nodes-{zone}", nodes, table)
-        return _Zone(subnet_id=nodes.id, route_table_id=table.id, address=address.public_ip)
+        addresses = tuple(address.public_ip for address in (first, *more))
+        return _Zone(subnet_id=nodes.id, route_table_id=table.id, addresses=addresses)
 
     def _reserve(self, zone: str, range_: IPv4Network, subnet_id: Output[str]) -> None:
         for part, pods in enumerate(pod_reservations(range_)):

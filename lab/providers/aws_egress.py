@@ -12,6 +12,7 @@ from lab.providers.aws_calls import (
     Described,
     arn,
     deletes,
+    given,
     gone_is_fine,
     specification,
 )
@@ -54,11 +55,12 @@ def egress_kinds() -> tuple[AwsResourceType, ...]:
         ),
         AwsResourceType(
             type="aws:ec2/natGateway:NatGateway",
-            inputs="allocationId subnetId connectivityType",
+            inputs="allocationId subnetId connectivityType secondaryAllocationIds",
             forced="allocationId subnetId connectivityType",
             create=_create_nat,
             look=LIVE_NATS.find,
             outputs=_nat_outputs,
+            update=_change_nat,
             delete=_delete_nat,
             find=LIVE_NATS.left,
             tagged=True,
@@ -95,15 +97,35 @@ def _create_nat(call: Call) -> str:
         ConnectivityType=call.inputs.get("connectivityType", "public"),
         ClientToken=call.token,
         TagSpecifications=specification("natgateway", call),
+        **given(call, SecondaryAllocationIds="secondaryAllocationIds"),
     )
     call.id = made["NatGateway"]["NatGatewayId"]
     call.until(lambda: (NATS.find(call) or {}).get("State") == "available" or None, f"{call.id} to be available")
     return call.id
 
 
-def _nat_outputs(_call: Call, described: dict[str, Any]) -> dict[str, Any]:
-    address = (described.get("NatGatewayAddresses") or [{}])[0]
+def _change_nat(call: Call) -> None:
+    """Associate and disassociate secondary addresses, as terraform-provider-aws does (``vpc_nat_gateway.go``)."""
+    if "secondaryAllocationIds" not in call.inputs:
+        return  # The input is computed: without it, a gateway keeps what it has.
+    entries = (NATS.find(call) or {}).get("NatGatewayAddresses", [])
+    before = {entry["AllocationId"]: entry["AssociationId"] for entry in entries if not entry["IsPrimary"]}
+    after = set(call.inputs.get("secondaryAllocationIds") or [])
+    if after - before.keys():
+        call.ec2.associate_nat_gateway_address(NatGatewayId=call.id, AllocationIds=sorted(after - before.keys()))
+    if before.keys() - after:
+        call.ec2.disassociate_nat_gateway_address(
+            NatGatewayId=call.id, AssociationIds=sorted(before[id_] for id_ in before.keys() - after)
+        )
+
+
+def _nat_outputs(call: Call, described: dict[str, Any]) -> dict[str, Any]:
+    address, *more = described.get("NatGatewayAddresses") or [{}]
+    secondary = [entry["AllocationId"] for entry in more]
+    asked = call.old.get("secondaryAllocationIds") or call.inputs.get("secondaryAllocationIds") or []
     return {
+        # The API has a set; the order is the program's.
+        "secondaryAllocationIds": asked if sorted(asked) == sorted(secondary) else sorted(secondary),
         "allocationId": address.get("AllocationId", ""),
         "associationId": address.get("AssociationId", ""),
         "networkInterfaceId": address.get("NetworkInterfaceId", ""),

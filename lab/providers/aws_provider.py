@@ -76,6 +76,11 @@ class AwsProvider(BaseProvider):
         kind = self._kinds.get(type)
         return kind.forcing if kind else frozenset()
 
+    def compared(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Leave out empty lists: to Terraform's SDK, a list or set without members and none are the same
+        (terraform-plugin-sdk, ``helper/schema/schema.go``, ``diffList`` and ``diffSet`` compare numbers)."""
+        return {key: value for key, value in inputs.items() if plain(value) != []}
+
     def Configure(self, request: Any, context: Any) -> Any:
         given = {key.rpartition(":")[2]: value for key, value in request.variables.items()}
         refused = sorted(UNSUPPORTED & {key for key, value in given.items() if value not in ("", "[]", "{}")})

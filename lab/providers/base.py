@@ -28,6 +28,10 @@ class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
         """Return the paths whose change forces a replacement of a resource of this type."""
         return frozenset()
 
+    def compared(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Return the inputs that a difference is looked for in."""
+        return inputs
+
     def Handshake(self, request: Any, context: Any) -> Any:
         self.engine = request.engine_address or self.engine
         return provider_pb2.ProviderHandshakeResponse(accept_secrets=True)
@@ -66,7 +70,7 @@ class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Diff(self, request: Any, context: Any) -> Any:
         old = from_struct(request.old_inputs if request.HasField("old_inputs") else request.olds)
-        changes = differences(old, from_struct(request.news))
+        changes = differences(self.compared(old), self.compared(from_struct(request.news)))
         response = provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME if changes else provider_pb2.DiffResponse.DIFF_NONE,
             hasDetailedDiff=True,

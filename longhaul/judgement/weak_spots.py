@@ -66,8 +66,12 @@ def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
                 place_of(environment, name), {other: environment.sites[other] for other in others}
             )
             yield from ((name, risk) for risk in risks)
+        yield from ((name, risk) for risk in cloud_of(site).parts.risks(place_of(environment, name)))
         if site.region and len(site.zones) < 2:
             yield name, _one_zone(name, *site.zones)
+        hosts = [host for host in environment.hosts if host.site == name]
+        if hosts and site.depot is None:
+            yield name, _no_dns_cache(name)
     control = environment.control_plane
     if control.etcd.members == 1:
         yield control.site, _one_member()
@@ -100,6 +104,18 @@ def _no_device_plugin(pool: str) -> Risk:
         why="Without adapters, programs on several machines use TCP, at a tenth of the speed or less.",
         do="Name AWS's device plugin by its digest (docs/gpu-pods.md), or bring one of your own.",
         pool=pool,
+    )
+
+
+def _no_dns_cache(site: str) -> Risk:
+    return Risk(
+        reason=FileReason.NO_DNS_CACHE,
+        what=f"The hosts of {site} get no DNS cache: their site has no depot.",
+        where=f"sites.{site}.depot",
+        why="CoreDNS' official releases have no checksum that was seen, and nothing is installed without one. Pods ask "
+        "the cluster's servers: while the site's links are cut, the resolver waits five seconds for each name that "
+        "goes to a server elsewhere.",
+        do="A depot for the site, which has CoreDNS built from its pinned module (docs/dns.md, docs/depot.md).",
     )
 
 
@@ -153,6 +169,9 @@ def _new(case: Case, site: str, risk: Risk) -> bool:
         return any(change.action in _MADE and case.places.of(change).part == risk.pool for change in case.changes)
     if risk.reason in _OF_A_NEW_SITE:
         return site in new_sites(case)
+    if risk.reason is FileReason.ADDRESSES_BEYOND_QUOTA:
+        made = (change for change in case.changes if change.action in _MADE)
+        return any(kind_of(change) is ResourceKind.ADDRESS and case.places.of(change).site == site for change in made)
     return any(_concerns(case, change, site) and _makes(change, only=risk.refused) for change in case.changes)
 
 

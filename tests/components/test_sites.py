@@ -43,6 +43,21 @@ def test_every_regional_resource_names_the_region_of_its_site(production: Enviro
             assert resource.inputs["region"] in regions.values(), resource.name
 
 
+def test_a_large_zone_s_nat_gateway_has_several_addresses(production: Environment, program: Program) -> None:
+    """The first address keeps its name. Without others the list is empty: without a list, the last would stay."""
+    pool = production.pools["cpu"].model_copy(update={"zones": ("b",), "max": 500})
+    larger = production.model_copy(update={"pools": {**production.pools, "cpu": pool}})
+    more = declare(lambda: make.build(larger), answer=make.cloud)
+    names = {address.name for address in more.of("aws:ec2/eip:Eip")}
+    assert names - {address.name for address in program.of("aws:ec2/eip:Eip")} == {
+        "prod-use1-network-egress-b-1",
+        "prod-use1-network-egress-b-2",
+    }
+    gateways = {gateway.name: gateway.inputs for gateway in more.of("aws:ec2/natGateway:NatGateway")}
+    numbers = {name[-1]: len(inputs["secondaryAllocationIds"]) for name, inputs in gateways.items() if "use1" in name}
+    assert numbers == {"a": 0, "b": 2, "c": 0}
+
+
 def test_a_pool_s_machines_keep_their_identity_from_pods(production: Environment, program: Program) -> None:
     templates = program.of("aws:ec2/launchTemplate:LaunchTemplate")
     aws = [name for name, pool in production.pools.items() if isinstance(production.sites[pool.site], AwsSite)]

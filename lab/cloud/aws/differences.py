@@ -156,6 +156,12 @@ CORRECTIONS = (
         test="test_dependencies.py::test_a_nat_gateway_frees_its_addresses",
     ),
     Correction(
+        moto="has no secondary addresses of NAT gateways",
+        here="a gateway has as many as its quota admits, 2 with the first unless a test sets another; each serves new "
+        "connections",
+        test="test_dependencies.py::test_addresses_of_a_nat_gateway_come_and_go",
+    ),
+    Correction(
         moto="lets any token assume any role",
         here="the token is verified with the tenant's keys, its audience with the provider's, its claims with the "
         "role's trust policy",
@@ -187,7 +193,8 @@ REMAINING = (
     "A terminated instance still shows the addresses that it had.",
     "Of several instances that TerminateInstanceInAutoScalingGroup names, either all end or none, and at the group's "
     "least size it is refused in DetachInstances' words; AWS says neither.",
-    "Nothing takes time: gateways, connections and peerings are available at once.",
+    "Nothing takes time: gateways, connections and peerings are available at once, and an address leaves its NAT "
+    "gateway without waiting for connections to end.",
     "The wish of a group without capacity is tried again every 10 seconds; AWS waits longer each time.",
     "A role's policy allows an action only with Resource * and without conditions. Resources and conditions in a "
     "statement that allows make it allow nothing; in one that denies they are passed over, so it denies everything.",

@@ -9,10 +9,10 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Any
 
 from moto.ec2.exceptions import DependencyViolationError, EC2ClientError
-from moto.ec2.models import EC2Backend
 
 from lab.cloud.aws import addresses
 from lab.cloud.aws.addresses import next_public
+from lab.cloud.aws.nat_gateways import LabNatGateways
 from lab.cloud.aws.quotas import ADDRESSES, check_quota
 from lab.cloud.aws.vpn import LabVpnConnections
 
@@ -24,7 +24,7 @@ REMEMBERED_S = 3600.0
 (docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html)."""
 
 
-class LabEc2(LabVpnConnections, EC2Backend):
+class LabEc2(LabVpnConnections, LabNatGateways):
     """One region's EC2."""
 
     account: Owner
@@ -50,33 +50,6 @@ class LabEc2(LabVpnConnections, EC2Backend):
         if matches and matches[0].association_id:
             raise EC2ClientError("InvalidIPAddress.InUse", f"Address {matches[0].public_ip} is in use.")
         super().release_address(address, allocation_id)
-
-    def create_nat_gateway(
-        self,
-        subnet_id: str,
-        allocation_id: str,
-        tags: dict[str, str] | None = None,
-        connectivity_type: str | None = "public",
-    ) -> Any:
-        """Create a NAT gateway with an address of its subnet; moto gives it one outside the subnet."""
-        address = self.take_address(self.get_subnet(subnet_id))
-        gateway = super().create_nat_gateway(subnet_id, allocation_id, tags, connectivity_type or "public")
-        interface = gateway._eni
-        interface.private_ip_address = gateway.private_ip = str(address)
-        interface.private_ip_addresses = [{"Primary": True, "PrivateIpAddress": str(address)}]
-        gateway.address_set[0]["privateIp"] = str(address)
-        return gateway
-
-    def delete_nat_gateway(self, nat_gateway_id: str) -> Any:
-        """Delete a NAT gateway with its interface, and disassociate its Elastic IP; moto leaves both as they were."""
-        if nat_gateway_id not in self.nat_gateways:
-            raise EC2ClientError("NatGatewayNotFound", f"The NAT gateway {nat_gateway_id} was not found")
-        gateway = super().delete_nat_gateway(nat_gateway_id)
-        for address in self.addresses:
-            if address.eni is gateway._eni:
-                address.eni = address.association_id = None
-        self.enis.pop(gateway._eni.id, None)
-        return gateway
 
     def take_address(self, subnet: Any) -> IPv4Address:
         """Return a free address of a subnet.

@@ -27,13 +27,16 @@ class ServiceQuota:
 
 
 ADDRESSES = ServiceQuota(name="EC2-VPC Elastic IPs", default=5, code="AddressLimitExceeded", counted="addresses")
+GATEWAY_ADDRESSES = ServiceQuota(
+    name="Elastic IP addresses per public NAT gateway", default=2, code="AddressLimitExceeded", counted="addresses"
+)
 CONNECTIONS = ServiceQuota(
     name="VPN connections per VGW", default=10, code="VpnConnectionLimitExceeded", counted="vpn connections"
 )
 REGION_CONNECTIONS = ServiceQuota(
     name="VPN connections per region", default=50, code="VpnConnectionLimitExceeded", counted="vpn connections"
 )
-QUOTAS = {quota.name: quota for quota in (ADDRESSES, CONNECTIONS, REGION_CONNECTIONS)}
+QUOTAS = {quota.name: quota for quota in (ADDRESSES, GATEWAY_ADDRESSES, CONNECTIONS, REGION_CONNECTIONS)}
 """Quotas that the lab's AWS enforces, by name."""
 
 

@@ -80,6 +80,32 @@ class Ec2Responder(EC2Response):
         self.ec2_backend.remove_route(self._get_param("VpnConnectionId"), self._get_param("DestinationCidrBlock"))
         return EmptyResult()
 
+    def create_nat_gateway(self) -> ActionResult:
+        """Give the gateway its secondary addresses; moto passes over them."""
+        result = super().create_nat_gateway()
+        more = self._get_param("SecondaryAllocationIds", [])
+        made: Any = result.result
+        try:
+            if more:
+                self.ec2_backend.associate_nat_gateway_address(made["NatGateway"].id, more)
+        except Exception:
+            self.ec2_backend.delete_nat_gateway(made["NatGateway"].id)
+            del self.ec2_backend.nat_gateways[made["NatGateway"].id]
+            raise
+        return result
+
+    def associate_nat_gateway_address(self) -> ActionResult:
+        gateway = self.ec2_backend.associate_nat_gateway_address(
+            self._get_param("NatGatewayId"), self._get_param("AllocationIds", [])
+        )
+        return ActionResult({"NatGatewayId": gateway.id, "NatGatewayAddresses": gateway.address_set})
+
+    def disassociate_nat_gateway_address(self) -> ActionResult:
+        gateway = self.ec2_backend.disassociate_nat_gateway_address(
+            self._get_param("NatGatewayId"), self._get_param("AssociationIds", [])
+        )
+        return ActionResult({"NatGatewayId": gateway.id, "NatGatewayAddresses": gateway.address_set})
+
     def create_subnet_cidr_reservation(self) -> ActionResult:
         """Keep the description, which moto loses."""
         result = super().create_subnet_cidr_reservation()

@@ -21,6 +21,7 @@ from lab.providers.values import from_struct, to_struct
 
 GROUP = "aws:ec2/securityGroup:SecurityGroup"
 SCALING_GROUP = "aws:autoscaling/group:Group"
+NAT = "aws:ec2/natGateway:NatGateway"
 VPC = "urn:pulumi:t::p::aws:ec2/vpc:Vpc::x"
 
 
@@ -74,6 +75,7 @@ def test_what_is_not_known_is_refused() -> None:
             ["vpcId"],
             True,
         ),
+        (NAT, {"subnetId": "a"}, {"subnetId": "a", "secondaryAllocationIds": ["b"]}, [], False),
         ("aws:iam/role:Role", {"name": "a", "path": "/"}, {"name": "b", "path": "/"}, ["name"], False),
         ("aws:autoscaling/group:Group", {"name": "n", "maxSize": 1}, {"name": "n", "maxSize": 2}, [], False),
     ],

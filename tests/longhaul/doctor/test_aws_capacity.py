@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from clouds.aws.offers import offers
-from clouds.aws.quotas import ADDRESSES, BLOCKS, CONNECTIONS, REGION_CONNECTIONS, STANDARD, VPCS, quota_names
+from clouds.aws.quotas import (
+    ADDRESSES,
+    BLOCKS,
+    CONNECTIONS,
+    GATEWAY_ADDRESSES,
+    REGION_CONNECTIONS,
+    STANDARD,
+    VPCS,
+    quota_names,
+)
 from clouds.aws.quotas import quotas as looked_at
 from clouds.aws.reader import AwsReader
 from clouds.base.findings import Finding, NotAllowedError, Severity
@@ -60,7 +69,7 @@ def quotas(
     )
     more = {"ServiceCode": "ec2", "NextToken": "more"}
     sdk.says("service-quotas", "list_service_quotas", {"Quotas": lists[1:]}, more)
-    lists = [quota(VPCS, "L-F678F1CE", vpcs), quota(BLOCKS, "L-83CA0A9D", 5)]
+    lists = [quota(VPCS, "L-F678F1CE", vpcs), quota(BLOCKS, "L-83CA0A9D", 5), quota(GATEWAY_ADDRESSES, "L-5F53652F", 2)]
     sdk.says("service-quotas", "list_service_quotas", {"Quotas": lists}, {"ServiceCode": "vpc"})
     instances = running or []
     sdk.says("ec2", "describe_instances", {"Reservations": [{"Instances": instances}]})
@@ -123,6 +132,17 @@ def test_a_site_of_more_ranges_than_aws_gives_unasked_is_a_problem(sdk: Sdk) -> 
         "aws service-quotas request-service-quota-increase --service-code vpc --quota-code L-83CA0A9D "
         "--region us-east-1 --desired-value 8"
     )
+
+
+def test_a_large_zone_needs_more_addresses_than_aws_gives_unasked(sdk: Sdk) -> None:
+    raw = raw_environment()
+    raw["pools"]["cpu"] |= {"max": 480, "zones": ["a"]}
+    found = quotas(sdk, raw=raw)
+    addresses = found[f"AWS us-east-1, {GATEWAY_ADDRESSES} (L-5F53652F)"]
+    assert addresses.severity is Severity.PROBLEM
+    assert "2 addresses, 0 in use by others; the environment takes 3" in addresses.what
+    assert addresses.do.endswith("--service-code vpc --quota-code L-5F53652F --region us-east-1 --desired-value 3")
+    assert "the environment takes 4" in found[f"AWS us-east-1, {ADDRESSES} (L-0263D0A3)"].what
 
 
 def test_too_little_for_every_minimum_is_a_problem(sdk: Sdk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import Any
 
 from clouds.base.findings import Severity
@@ -10,6 +11,7 @@ from contract.reasons.plan import FileReason
 from longhaul.judgement.finding import PlanFinding
 from tests.longhaul.judgement.steps import Step, judged, lab, step
 from tests.model import make
+from tests.support.project import REPOSITORY
 
 LINK = "longhaul:Cluster$longhaul:Links$longhaul:azure:VpnPeer"
 OF_GATEWAYS = "longhaul:Cluster$longhaul:Links$longhaul:azure:VpnGateway"
@@ -148,6 +150,37 @@ def test_pools_with_the_same_risk_are_one_reason() -> None:
     (unreserved,) = [finding for finding in reasons if finding.reason is FileReason.GPUS_UNRESERVED]
     assert "of the pools h100, a100 and a10g." in unreserved.what
     assert unreserved.where == ("pools.h100.reservation", "pools.a100.reservation", "pools.a10g.reservation")
+
+
+def test_more_addresses_than_aws_gives_unasked() -> None:
+    def large(raw: dict[str, Any]) -> None:
+        raw["pools"]["cpu"] |= {"max": 480, "zones": ["a"]}
+
+    (risk,) = [
+        finding
+        for finding in judged(base=lab(), environment=lab(large)).reasons
+        if finding.reason is FileReason.ADDRESSES_BEYOND_QUOTA
+    ]
+    assert risk.what.startswith("use1 takes 4 Elastic IPs, up to 3 for a NAT gateway")
+    made = step("create", "aws:ec2/eip:Eip", "lab-use1-network-egress-a-1", after={})
+    for changes, new in (((), False), ((made,), True)):
+        plan = judged(*changes, environment=lab(large))
+        assert (FileReason.ADDRESSES_BEYOND_QUOTA in reasons_of(plan.reasons)) is new
+
+
+def test_hosts_without_a_depot_have_no_dns_cache() -> None:
+    """As long as no official release of CoreDNS has a checksum in tools.toml (images/image.toml)."""
+
+    def with_depot(raw: dict[str, Any]) -> None:
+        raw["sites"]["rack"]["depot"] = "https://depot.longhaul.internal"
+
+    def bare(raw: dict[str, Any]) -> None:
+        raw["sites"]["rack"].pop("depot", None)
+
+    image = tomllib.loads((REPOSITORY / "images" / "image.toml").read_text(encoding="utf-8"))
+    assert "coredns" in image["binaries"]["host_with_depot"]
+    for change, there in ((with_depot, False), (bare, True)):
+        assert (FileReason.NO_DNS_CACHE in reasons_of(judged(environment=lab(change)).risks)) is there
 
 
 def test_adapters_that_no_device_plugin_gives_to_pods() -> None:

@@ -69,15 +69,35 @@ def test_spare_nodes_are_kept_where_an_autoscaler_acts(environment: Environment,
     assert found["pool h100: machines"] == (1, 2)
 
 
-@pytest.mark.parametrize(("machines", "addresses"), [(252, 1), (253, 2), (600, 3), (7500, 16)])
+@pytest.mark.parametrize(("machines", "addresses"), [(195, 1), (196, 2), (600, 4), (7500, 16)])
 def test_a_large_site_has_more_addresses(environment: Environment, machines: int, addresses: int) -> None:
-    """Each machine counts 256 of an address' 64,512 ports. A gateway has at most 16 addresses. Checks of policies know
-    them by name."""
+    """Each machine counts 256 of an address' 50,000 connections to one destination. A gateway has at most 16 addresses.
+    Checks of policies know them by name."""
     pool = environment.pools["cpu"].model_copy(update={"site": "weu", "max": machines})
     larger = environment.model_copy(update={"pools": {"cpu": pool}})
     assert counted(larger)["site weu: public address"] == (1 + addresses, 1 + addresses)
     names = {name for name in cloud_of(larger.sites["weu"]).policy.public(place_of(larger, "weu")) if "egress" in name}
     assert names == {"dev-weu-egress", *(f"dev-weu-egress-{number}" for number in range(1, addresses))}
+
+
+@pytest.mark.parametrize(
+    ("machines", "zones", "addresses"),
+    [(214, ("a",), (1, 1)), (215, ("a",), (2, 1)), (428, (), (1, 1)), (429, (), (2, 2)), (7500, ("b",), (1, 8))],
+)
+def test_a_large_zone_on_aws_has_more_addresses(
+    environment: Environment, machines: int, zones: tuple[str, ...], addresses: tuple[int, int]
+) -> None:
+    """Each machine counts 256 of an address' 55,000 connections, and its zone's share alone. A gateway has at most 8
+    addresses. Checks of policies know them by name."""
+    pool = environment.pools["cpu"].model_copy(update={"site": "use1", "max": machines, "zones": zones})
+    larger = environment.model_copy(update={"pools": {"cpu": pool}})
+    tunnels = counted(environment)["site use1: public address"][0] - 2
+    assert counted(larger)["site use1: public address"][0] - tunnels == sum(addresses)
+    names = cloud_of(larger.sites["use1"]).policy.public(place_of(larger, "use1"))
+    for zone, number in zip("ab", addresses, strict=True):
+        first = f"dev-use1-network-egress-{zone}"
+        wanted = {first, *(f"{first}-{more}" for more in range(1, number))}
+        assert {name for name in names if name.startswith(first)} == wanted
 
 
 def test_without_tunnels_there_is_no_gateway(load_raw: Callable[[dict[str, Any]], Environment]) -> None:

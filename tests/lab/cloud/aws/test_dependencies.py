@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from lab.cloud.aws.quotas import GATEWAY_ADDRESSES
 from tests.lab.cloud.aws.site import Site, until
 
 
@@ -56,3 +57,37 @@ def test_a_nat_gateway_frees_its_addresses(site: Site) -> None:
     ec2.release_address(AllocationId=address["AllocationId"])
     ec2.detach_internet_gateway(InternetGatewayId=internet, VpcId=site.vpc)
     ec2.delete_subnet(SubnetId=site.subnet)
+
+
+def test_addresses_of_a_nat_gateway_come_and_go(site: Site) -> None:
+    """The first stays as long as its gateway; the number has a quota."""
+    ec2 = site.ec2
+    first, second, third = (ec2.allocate_address(Domain="vpc")["AllocationId"] for _ in range(3))
+    made = ec2.create_nat_gateway(SubnetId=site.subnet, AllocationId=first, SecondaryAllocationIds=[second])
+    nat = made["NatGateway"]["NatGatewayId"]
+
+    def entries() -> dict[str, dict[str, Any]]:
+        (gateway,) = ec2.describe_nat_gateways()["NatGateways"]
+        return {entry["AllocationId"]: entry for entry in gateway["NatGatewayAddresses"]}
+
+    assert {id_: entry["IsPrimary"] for id_, entry in entries().items()} == {first: True, second: False}
+    assert [entry["PrivateIp"] for entry in entries().values()] == ["127.9.64.4", "127.9.64.5"]
+    associate, disassociate = ec2.associate_nat_gateway_address, ec2.disassociate_nat_gateway_address
+    refused("Resource.AlreadyAssociated", associate, NatGatewayId=nat, AllocationIds=[second])
+    refused("AddressLimitExceeded", associate, NatGatewayId=nat, AllocationIds=[third])
+    site.live.call(set_quota(site))
+    associate(NatGatewayId=nat, AllocationIds=[third])
+    assert entries().keys() == {first, second, third}
+    primary = entries()[first]["AssociationId"]
+    refused("InvalidParameterValue", disassociate, NatGatewayId=nat, AssociationIds=[primary])
+    refused("InvalidIPAddress.InUse", ec2.release_address, AllocationId=second)
+    disassociate(NatGatewayId=nat, AssociationIds=[entries()[second]["AssociationId"]])
+    ec2.release_address(AllocationId=second)
+    assert entries().keys() == {first, third}
+    ec2.delete_nat_gateway(NatGatewayId=nat)
+    for left in (first, third):
+        ec2.release_address(AllocationId=left)
+
+
+async def set_quota(site: Site) -> None:
+    site.live.cloud.aws.set_quota(GATEWAY_ADDRESSES.name, "us-east-1", 3)
