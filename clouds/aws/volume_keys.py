@@ -3,7 +3,8 @@
 A customer's own key encrypts volumes if the image was baked with it, or if it is the region's default for EBS. The
 policies of AWS's service-linked roles allow no customer's key and cannot be changed, so the key's policy or a grant has
 to (docs.aws.amazon.com/autoscaling/ec2/userguide, "Required AWS KMS key policy for use with encrypted volumes"; EC2
-user guide, "Service-linked role for Spot Instance requests").
+user guide, "Service-linked role for Spot Instance requests"). A key of another account needs both: its policy lets the
+pools' account use it and make a grant, and the grant lets the role ("Example 2" of the first source).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from clouds.aws.permissions import SERVICE_ROLE
-from clouds.aws.reader import AwsReader, reader_errors
+from clouds.aws.reader import AwsReader, Caller, reader_errors
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import CloudShare
 from clouds.base.findings import Finding, NotAskedError, ok, problem, unknown
@@ -43,6 +44,11 @@ class _Key:
     arn: str
     state: str
 
+    @property
+    def account(self) -> str:
+        """Return the account that owns the key."""
+        return self.arn.split(":")[4]
+
 
 def volume_keys(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Iterator[Finding]:
     """Check the keys of one site's volumes: the key of its image's snapshots, and the region's default."""
@@ -57,9 +63,14 @@ def volume_keys(share: CloudShare[AwsSite], reader: AwsReader, name: str) -> Ite
             wrong = f"AWS {region}: the volumes' key {key.arn} is {key.state}"
             yield problem(wrong, at, do="enable it, or bake the image with another key")
             continue
+        caller = reader.caller(region)
+        arns = [_role_arn(caller, role) for role in roles]
+        if key.account != caller.account:
+            yield from (_grant(reader, region, key, arn, at) for arn in arns)
+            continue
         try:
-            for role in roles:
-                yield _admission(reader, region, key, role, at)
+            for arn in arns:
+                yield _admission(reader, region, key, arn, at)
         except NotAskedError as error:
             do = f"read it at the key's owner: it has to admit what {PAGE}, lists"
             yield unknown(f"AWS {region}: the policy of the volumes' key {key.arn}: {error}", at, do=error.do or do)
@@ -85,7 +96,8 @@ def _customer_keys(reader: AwsReader, site: AwsSite) -> list[_Key]:
     for key_id in used:
         if key_id.endswith("alias/aws/ebs"):
             continue
-        with reader_errors(f"the key {key_id}", needs="kms:DescribeKey"):
+        needs = f"kms:DescribeKey, for a key of another account in its policy, too ({PAGE})"
+        with reader_errors(f"the key {key_id}", needs=needs):
             metadata = kms.describe_key(KeyId=key_id)["KeyMetadata"]
         if metadata.get("KeyManager") != "AWS":
             arn = str(metadata["Arn"])
@@ -93,24 +105,54 @@ def _customer_keys(reader: AwsReader, site: AwsSite) -> list[_Key]:
     return list(keys.values())
 
 
-def _admission(reader: AwsReader, region: str, key: _Key, role: str, at: str) -> Finding:
+def _admission(reader: AwsReader, region: str, key: _Key, arn: str, at: str) -> Finding:
     """Judge whether a key admits a role, by its policy (``GetKeyPolicy``) and its grants (``ListGrants``)."""
-    kms, caller = reader.client("kms", region), reader.caller(region)
-    arn = f"arn:{caller.arn.split(':')[1]}:iam::{caller.account}:role/{role}"
+    kms = reader.client("kms", region)
     with reader_errors("the policy", needs="kms:GetKeyPolicy"):
         policy = json.loads(kms.get_key_policy(KeyId=key.arn, PolicyName="default")["Policy"])
     missing = [operation for operation in OPERATIONS if not _allows(policy, arn, f"kms:{operation}")]
     if missing:
-        with reader_errors("the grants", needs="kms:ListGrants"):
-            grants = kms.list_grants(KeyId=key.arn, GranteePrincipal=arn)["Grants"]
-        granted = {str(operation) for grant in grants for operation in grant.get("Operations", [])}
+        granted = _granted(kms, key, arn)
         missing = [operation for operation in missing if operation not in granted]
-    title = role.rpartition("/")[2]
+    title = arn.rpartition("/")[2]
     if missing:
         actions = ", ".join(f"kms:{operation}" for operation in missing)
         wrong = f"AWS {region}: the volumes' key {key.arn} does not allow {title} {actions}, so no machine starts"
         return problem(wrong, at, do=f"the statements of {PAGE}, in the key's policy")
     return ok(f"AWS {region}: the volumes' key {key.arn} admits {title}", at)
+
+
+def _grant(reader: AwsReader, region: str, key: _Key, arn: str, at: str) -> Finding:
+    """Judge whether grants of another account's key admit a role. The key's policy cannot be read from here (KMS API,
+    ``GetKeyPolicy``: "Cross-account use: No"), and does not matter to the role: statements for an account leave the
+    decision to the role's own policies. The grants can be read where the policy allows it (``ListGrants``)."""
+    title = arn.rpartition("/")[2]
+    command = (
+        f"in this account: aws kms create-grant --region {region} --key-id {key.arn} --grantee-principal {arn} "
+        f"--operations {' '.join(OPERATIONS)} ({PAGE})"
+    )
+    try:
+        granted = _granted(reader.client("kms", region), key, arn)
+    except NotAskedError as error:
+        what = f"whether a grant of the volumes' key {key.arn}, of another account, admits {title}: {error}"
+        return unknown(f"AWS {region}: {what}", at, do=f"{command}, if nobody did")
+    missing = [operation for operation in OPERATIONS if operation not in granted]
+    if missing:
+        wrong = f"AWS {region}: no grant of the volumes' key {key.arn}, of another account, allows {title} "
+        return problem(f"{wrong}{', '.join(missing)}, so no machine starts", at, do=command)
+    return ok(f"AWS {region}: a grant of the volumes' key {key.arn}, of another account, admits {title}", at)
+
+
+def _granted(kms: Any, key: _Key, arn: str) -> set[str]:
+    """Return the operations that grants of a key allow a role."""
+    with reader_errors("the grants", needs="kms:ListGrants"):
+        grants = kms.list_grants(KeyId=key.arn, GranteePrincipal=arn)["Grants"]
+    return {str(operation) for grant in grants for operation in grant.get("Operations", [])}
+
+
+def _role_arn(caller: Caller, role: str) -> str:
+    """Return the ARN of a role of the caller's account."""
+    return f"arn:{caller.arn.split(':')[1]}:iam::{caller.account}:role/{role}"
 
 
 def _allows(policy: dict[str, Any], arn: str, action: str) -> bool:

@@ -17,6 +17,7 @@ KEY = "arn:aws:kms:us-east-1:123456789012:key/00000000-0000-4000-8000-0000000000
 AUTOSCALING = "arn:aws:iam::123456789012:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 SPOT = "spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
+ELSEWHERE = KEY.replace("123456789012", "111122223333")
 OF_ACCOUNT = {
     "Effect": "Allow",
     "Principal": {"AWS": "arn:aws:iam::123456789012:root"},
@@ -38,6 +39,7 @@ def asked(
     grants: tuple[str, ...] | None = None,
     spot: bool = False,
     customer_key: bool = True,
+    key: str = KEY,
 ) -> list[Finding]:
     """Return the findings for a site whose default key, image and key's policy are as given."""
     raw = raw_environment()
@@ -52,14 +54,20 @@ def asked(
     )
     if not customer_key:
         return list(volume_keys(share("aws", raw), AwsReader(sdk), "use1"))
-    metadata = {"KeyId": KEY[-36:], "Arn": KEY, "KeyManager": "CUSTOMER", "KeyState": state}
+    metadata = {"KeyId": KEY[-36:], "Arn": key, "KeyManager": "CUSTOMER", "KeyState": state}
     sdk.says("kms", "describe_key", {"KeyMetadata": metadata})
-    for _ in range(1 + spot if state == "Enabled" else 0):
+    if state == "Enabled":
         sdk.says("sts", "get_caller_identity", ROLE, {})
+    for _ in range(1 + spot if state == "Enabled" and key == KEY else 0):
         sdk.says("kms", "get_key_policy", {"Policy": json.dumps({"Statement": [OF_ACCOUNT, *statements]})})
         if grants is not None:
             listed = [{"Operations": list(grants)}] if grants else []
             sdk.says("kms", "list_grants", {"Grants": listed, "Truncated": False})
+    if key != KEY and grants is None:
+        sdk.refuses("kms", "list_grants", "AccessDeniedException")
+    elif key != KEY:
+        expected = {"KeyId": key, "GranteePrincipal": AUTOSCALING}
+        sdk.says("kms", "list_grants", {"Grants": [{"Operations": list(grants or ())}], "Truncated": False}, expected)
     return list(volume_keys(share("aws", raw), AwsReader(sdk), "use1"))
 
 
@@ -81,6 +89,25 @@ def test_a_key_without_them_is_a_problem(sdk: Sdk) -> None:
 def test_a_grant_admits_too(sdk: Sdk) -> None:
     (finding,) = asked(sdk, grants=OPERATIONS)
     assert finding.severity is Severity.OK
+
+
+@pytest.mark.parametrize(
+    ("grants", "severity", "words"),
+    [
+        (OPERATIONS, Severity.OK, "of another account, admits AWSServiceRoleForAutoScaling"),
+        (OPERATIONS[:-1], Severity.PROBLEM, "allows AWSServiceRoleForAutoScaling CreateGrant, so no machine starts"),
+        (None, Severity.UNKNOWN, "the grants: AWS refuses (AccessDeniedException)"),
+    ],
+)
+def test_a_key_of_another_account_needs_a_grant(
+    sdk: Sdk, grants: tuple[str, ...] | None, severity: Severity, words: str
+) -> None:
+    """KMS shows its policy to nobody here, and a policy that admits the account does not admit the role."""
+    (finding,) = asked(sdk, snapshot=ELSEWHERE, key=ELSEWHERE, grants=grants)
+    assert (finding.severity, words in finding.what) == (severity, True), finding.what
+    if severity is not Severity.OK:
+        command = f"aws kms create-grant --region us-east-1 --key-id {ELSEWHERE} --grantee-principal {AUTOSCALING}"
+        assert command in finding.do
 
 
 def test_spot_machines_have_a_role_of_their_own(sdk: Sdk) -> None:
