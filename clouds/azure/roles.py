@@ -23,3 +23,6 @@ AUTOSCALER = "56c7267f-6b58-5bc1-8b66-ce1fa91a6ae9"
 """Name under which an owner creates the role in autoscaler-role.json, once in each directory. No built-in role can
 resize scale sets without rights to other machines. The identity that runs `longhaul up` must not create roles, since it
 could then give itself any rights."""
+
+ASSIGNED = (SECRETS_OFFICER, SECRETS_USER, READER, BLOB_READER, BLOB_CONTRIBUTOR, AUTOSCALER)
+"""Roles that `longhaul up` assigns. The condition of the operator's own assignment admits no others."""

@@ -92,7 +92,7 @@ class LabClouds:
             has_secret=lambda vault, name: name.lower() in secrets.names(vault=vault),
         )
         self._identity = identity.TokenEndpoints(state=state_dir, store=self.store, tenant=tenant)
-        access.seed_owner(self.store, principal_id=self._identity.operator["principalId"], subscription=subscription)
+        access.seed_operator(self.store, principal_id=self._identity.operator["principalId"], subscription=subscription)
         self.aws = AwsServices(
             state=state_dir,
             store=self.store,

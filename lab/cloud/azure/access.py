@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lab.cloud.azure.conditions import parse
+from clouds.azure.roles import ASSIGNED, READER
+from lab.cloud.azure.conditions import PRESENT_ROLE, REQUESTED_ROLE, Operation, parse
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.grants import in_force
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE
-from lab.cloud.azure.roles import OWNER, RoleDefinition, role_of
+from lab.cloud.azure.roles import OPERATOR, RoleDefinition, role_of
 from lab.cloud.store import DocumentStore
 
 
@@ -36,14 +37,17 @@ def roles_at(store: DocumentStore, *, principal_id: str, scope: str) -> list[Rol
     return roles
 
 
-def require(store: DocumentStore, principal: Principal, *, action: str, scope: str) -> None:
-    """Refuse a control-plane action that no role allows.
+def require(
+    store: DocumentStore, principal: Principal, *, action: str, scope: str, assignment: Operation | None = None
+) -> None:
+    """Refuse a control-plane action that no role allows. ``assignment`` has the attributes of a change of a role
+    assignment.
 
     Raises:
         ArmError: 403 AuthorizationFailed.
     """
     roles = roles_at(store, principal_id=principal.object_id, scope=scope)
-    if not any(role.allows(action) for role in roles):
+    if not any(role.allows_assignment(assignment) if assignment else role.allows(action) for role in roles):
         raise ArmError(
             403,
             "AuthorizationFailed",
@@ -55,21 +59,29 @@ def require(store: DocumentStore, principal: Principal, *, action: str, scope: s
         )
 
 
-def seed_owner(store: DocumentStore, *, principal_id: str, subscription: str) -> None:
-    """Make a principal Owner of the subscription, like the user who opened it."""
-    scope = f"/subscriptions/{subscription}"
-    assignment = f"{scope}/providers/{ASSIGNMENT_TYPE}/00000000-0000-4000-8000-00000000000f"
-    if store.get(assignment):
-        return
-    store.put(
-        assignment,
-        type=ASSIGNMENT_TYPE,
-        body={
-            "properties": {
-                "principalId": principal_id,
-                "principalType": "ServicePrincipal",
-                "roleDefinitionId": f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{OWNER}",
-                "scope": scope,
-            }
-        },
+def operator_condition() -> str:
+    """Return the condition with which the operator's role is assigned (docs/getting-started.md)."""
+    guids = f"ForAnyOfAnyValues:GuidEquals {{{', '.join(ASSIGNED)}}}"
+    changes = (("write", REQUESTED_ROLE), ("delete", PRESENT_ROLE))
+    return " AND ".join(
+        f"((!(ActionMatches{{'{ASSIGNMENT_TYPE}/{verb}'}})) OR ({role} {guids}))" for verb, role in changes
     )
+
+
+def seed_operator(store: DocumentStore, *, principal_id: str, subscription: str) -> None:
+    """Assign the roles that the page on real accounts asks for: the operator's own, and Reader, which the doctor
+    needs. A right that these lack is missing in the lab as in Azure."""
+    scope = f"/subscriptions/{subscription}"
+    conditions = {OPERATOR: {"condition": operator_condition(), "conditionVersion": "2.0"}, READER: {}}
+    for number, (role, condition) in enumerate(conditions.items()):
+        assignment = f"{scope}/providers/{ASSIGNMENT_TYPE}/00000000-0000-4000-8000-0000000000f{number}"
+        if store.get(assignment):
+            continue
+        properties = {
+            "principalId": principal_id,
+            "principalType": "ServicePrincipal",
+            "roleDefinitionId": f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{role}",
+            "scope": scope,
+            **condition,
+        }
+        store.put(assignment, type=ASSIGNMENT_TYPE, body={"properties": properties})

@@ -19,7 +19,7 @@ from lab.cloud.azure.errors import ArmError, group_not_found, not_found
 from lab.cloud.azure.gateways import ConnectionGateways
 from lab.cloud.azure.grants import AssignmentChanges
 from lab.cloud.azure.identity import TokenEndpoints, TokenError
-from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, InvalidIdError, ResourceId, parse_id
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_RIGHTS, GROUP_TYPE, InvalidIdError, ResourceId, parse_id
 from lab.cloud.azure.locks import free
 from lab.cloud.azure.machines import MachineChanges
 from lab.cloud.azure.operation_addresses import OPERATION, PRIVATE_DNS, operation_path, polling_right
@@ -32,6 +32,7 @@ from lab.cloud.azure.scale_sets import ScaleSets
 from lab.cloud.azure.schema import (
     blob_container,
     gateway_connection,
+    role_assignment,
     scale_set,
     scale_set_instance,
     storage_account,
@@ -162,7 +163,12 @@ class ResourceManagerService:
             raise ArmError(404, "NotFound", f"The lab's resource manager does not answer {request.method} {path}.")
         spec = spec_of(self._types, resource.type)
         verb = {"GET": "read", "HEAD": "read", "DELETE": "delete"}.get(request.method, "write")
-        access.require(self._store, principal, action=f"{spec.type}/{verb}", scope=resource.text)
+        assignment = None
+        if spec.type == ASSIGNMENT_TYPE:
+            body = await _json(request) if request.method == "PUT" else None
+            assignment = role_assignment.change(verb, self._store.get(resource.text), body)
+        action = f"{GROUP_RIGHTS if spec.type == GROUP_TYPE else spec.type}/{verb}"
+        access.require(self._store, principal, action=action, scope=resource.text, assignment=assignment)
         return await self._resource(request, resource)
 
     async def _resource(self, request: web.Request, resource: ResourceId) -> web.Response:

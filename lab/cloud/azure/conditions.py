@@ -1,5 +1,6 @@
-"""Conditions of role assignments, as far as the program writes them (learn.microsoft.com, "Azure role assignment
-condition format and syntax", and "Actions and attributes for Azure role assignment conditions for Azure Blob Storage").
+"""Conditions of role assignments, as far as the program and its pages write them (learn.microsoft.com, "Azure role
+assignment condition format and syntax", "Actions and attributes for Azure role assignment conditions for Azure Blob
+Storage", "Authorization actions and attributes").
 
 The grammar; all other forms are refused::
 
@@ -7,6 +8,7 @@ The grammar; all other forms are refused::
     term        = ( "!" | "NOT" ) term | "(" expression ")" | match | comparison
     match       = ( "ActionMatches" | "SubOperationMatches" ) "{" text "}"
     comparison  = attribute ( "StringLike" | "StringStartsWith" ) text
+                | attribute "ForAnyOfAnyValues:GuidEquals" "{" guid { "," guid } "}"
 """
 
 from __future__ import annotations
@@ -19,10 +21,13 @@ from typing import NoReturn
 from contract.azure import BLOBS
 
 PATH, PREFIX = f"@Resource[{BLOBS}:path]", f"@Request[{BLOBS}:prefix]"
+REQUESTED_ROLE, PRESENT_ROLE = (
+    f"@{part}[Microsoft.Authorization/roleAssignments:RoleDefinitionId]" for part in ("Request", "Resource")
+)
 LIST = "Blob.List"
 """Suboperation of reading that lists blobs."""
 
-_TOKEN = re.compile(r"\s*(?:(?P<text>'[^']*')|(?P<attribute>@\w+\[[^\]]*\])|(?P<word>\w+)|(?P<sign>[(){}!]))")
+_TOKEN = re.compile(r"\s*(?:(?P<text>'[^']*')|(?P<attribute>@\w+\[[^\]]*\])|(?P<word>[\w:-]+)|(?P<sign>[(){}!,]))")
 
 
 class ConditionError(ValueError):
@@ -35,7 +40,7 @@ class _AbsentError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """A data action on blobs, with its attributes."""
+    """A data action on blobs or a change of a role assignment, with its attributes."""
 
     action: str
     suboperation: str = ""
@@ -43,6 +48,15 @@ class Operation:
     """Name of the blob; None when the operation does not concern one blob."""
     prefix: str | None = None
     """Prefix of the names that are listed; None when nothing is listed."""
+    requested_role: str | None = None
+    """GUID of the role that is to be assigned; None when none is."""
+    present_role: str | None = None
+    """GUID of the role of an existing assignment; None when the operation concerns none."""
+
+    def attribute(self, name: str) -> str | None:
+        """Return the value of an attribute; None when the operation does not have it."""
+        values = {PATH: self.path, PREFIX: self.prefix, REQUESTED_ROLE: self.requested_role}
+        return self.present_role if name == PRESENT_ROLE else values[name]
 
 
 Condition = Callable[[Operation], bool]
@@ -108,24 +122,30 @@ class _Parser:
         if first == "SubOperationMatches":
             suboperation = self._braced()
             return lambda operation: operation.suboperation == suboperation
-        if first not in (PATH, PREFIX):
+        if first not in (PATH, PREFIX, REQUESTED_ROLE, PRESENT_ROLE):
             raise ConditionError(f"{first} begins no term")
         return self._comparison(first)
 
     def _comparison(self, attribute: str) -> Condition:
         operator = self._take()
+        if operator == "ForAnyOfAnyValues:GuidEquals":
+            guids = self._guids()
+            return lambda operation: _present(operation, attribute).lower() in guids
         pattern = {"StringLike": _like, "StringStartsWith": _starts_with}.get(operator)
         if pattern is None:
             raise ConditionError(f"the operator {operator} is not known")
         compared = pattern(self._text())
 
-        def comparison(operation: Operation) -> bool:
-            value = operation.path if attribute == PATH else operation.prefix
-            if value is None:
-                raise _AbsentError
-            return compared.fullmatch(value) is not None
+        return lambda operation: compared.fullmatch(_present(operation, attribute)) is not None
 
-        return comparison
+    def _guids(self) -> frozenset[str]:
+        self._take("{")
+        guids = [self._take().lower()]
+        while self._next() == ",":
+            self._take(",")
+            guids.append(self._take().lower())
+        self._take("}")
+        return frozenset(guids)
 
     def _braced(self) -> str:
         self._take("{")
@@ -151,6 +171,13 @@ class _Parser:
 
     def _refuse(self, wanted: str) -> NoReturn:
         raise ConditionError(f"{wanted} is wanted before {' '.join(self._tokens[:3]) or 'the end'}")
+
+
+def _present(operation: Operation, attribute: str) -> str:
+    value = operation.attribute(attribute)
+    if value is None:
+        raise _AbsentError
+    return value
 
 
 def _like(text: str) -> re.Pattern[str]:

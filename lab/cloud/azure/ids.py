@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 
 GROUP_TYPE = "Microsoft.Resources/resourceGroups"
+GROUP_RIGHTS = "Microsoft.Resources/subscriptions/resourceGroups"
+"""Beginning of the rights to resource groups (learn.microsoft.com, "Azure permissions for Management and
+governance")."""
 ASSIGNMENT_TYPE = "Microsoft.Authorization/roleAssignments"
 
 

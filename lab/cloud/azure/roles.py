@@ -34,11 +34,15 @@ class RoleDefinition:
     not_actions: tuple[str, ...] = ()
     data_actions: tuple[str, ...] = ()
     condition: Condition | None = None
-    """Condition of the assignment, on data actions."""
+    """Condition of the assignment, on data actions and on changes of role assignments."""
 
     def allows(self, action: str) -> bool:
-        """Return whether a control-plane action is allowed."""
+        """Return whether a control-plane action is allowed, whatever its attributes."""
         return _any(self.actions, action) and not _any(self.not_actions, action)
+
+    def allows_assignment(self, operation: Operation) -> bool:
+        """Return whether a change of a role assignment is allowed."""
+        return self.allows(operation.action) and (self.condition is None or self.condition(operation))
 
     def allows_data(self, operation: Operation) -> bool:
         """Return whether a data action is allowed."""

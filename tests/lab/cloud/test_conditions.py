@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lab.cloud.azure.conditions import LIST, PATH, PREFIX, ConditionError, Operation, parse
+from lab.cloud.azure.conditions import LIST, PATH, PREFIX, REQUESTED_ROLE, ConditionError, Operation, parse
 
 READ = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
 MATCH = f"ActionMatches{{'{READ}'}}"
+ROLES = f"{REQUESTED_ROLE} ForAnyOfAnyValues:GuidEquals {{a-1, b-2}}"
 LISTS = f"SubOperationMatches{{'{LIST}'}}"
 
 
@@ -41,6 +42,9 @@ def listing(prefix: str) -> Operation:
         (f"{PATH} StringLike '*'", listing("etcd/"), False),
         (f"!({PATH} StringLike '*')", listing("etcd/"), False),
         (f"(!({MATCH})) OR ({PATH} StringLike '*')", Operation(action="other"), True),
+        (ROLES, Operation(action="write", requested_role="B-2"), True),
+        (ROLES, Operation(action="write", requested_role="c-3"), False),
+        (ROLES, Operation(action="write", present_role="a-1"), False),
         (f"(({MATCH}) OR {LISTS}) AND !({LISTS})", read("a"), True),
     ],
 )

@@ -6,7 +6,7 @@ import re
 import uuid
 from typing import Any, Literal
 
-from lab.cloud.azure.conditions import ConditionError, parse
+from lab.cloud.azure.conditions import ConditionError, Operation, parse
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, parse_id
 from lab.cloud.azure.roles import role_of
@@ -37,6 +37,21 @@ class RoleAssignment(Body):
 
     tags: None = None
     properties: RoleAssignmentProperties
+
+
+def change(verb: str, document: ResourceDocument | None, body: Any) -> Operation | None:
+    """Return the attributes of a change of a role assignment, with its ``body`` if it is written; None if nothing
+    changes, which no condition judges."""
+    present = _role_guid(document.body) if document else None
+    if verb == "write":
+        return Operation(action=f"{ASSIGNMENT_TYPE}/write", requested_role=_role_guid(body), present_role=present)
+    return Operation(action=f"{ASSIGNMENT_TYPE}/delete", present_role=present) if verb == "delete" and present else None
+
+
+def _role_guid(body: Any) -> str:
+    properties = body.get("properties") if isinstance(body, dict) else None
+    definition = properties.get("roleDefinitionId") if isinstance(properties, dict) else None
+    return str(definition or "").rpartition("/")[2]
 
 
 def check(put: Put) -> None:
