@@ -85,9 +85,15 @@ class AzureSiteChecks(SiteChecks[AzureSite]):
 
 
 def _tenant(place: Place[AzureSite], earlier: Sequence[Place[AzureSite]]) -> Iterator[Fault]:
-    """Yield a fault for another tenant than an earlier site names for the same subscription, which trusts one alone
-    (learn.microsoft.com, "Associate or add an Azure subscription to your Microsoft Entra tenant")."""
+    """Yield a fault for a tenant that is the subscription, or another one than an earlier site names for it. A
+    subscription trusts one alone (learn.microsoft.com, "Associate or add an Azure subscription to your Microsoft Entra
+    tenant")."""
     site = place.site
+    if site.tenant == site.subscription and not site.subscription.startswith(IMAGINARY):
+        wrong = "is the id of the subscription, and a tenant has an id of its own"
+        write = "what `az account show --query tenantId` prints"
+        basis = (("sites", place.name, "subscription"),)
+        yield Fault(at=("sites", place.name, "tenant"), wrong=wrong, write=write, basis=basis)
     for other in earlier if not site.subscription.startswith(IMAGINARY) else ():
         if other.site.subscription == site.subscription and other.site.tenant != site.tenant:
             wrong = f"{site.subscription} is the subscription of {other.name} too, which names another tenant"

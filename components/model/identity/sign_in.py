@@ -38,6 +38,8 @@ TENANTS_OWN = re.compile(r"/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/v2\.0")
 """Path of the issuer in Entra's tokens: the tenant by its id, whatever address a token was requested from
 (learn.microsoft.com, "ID token claims reference", ``iss``). API servers refuse an address whose document names another
 issuer, such as the addresses of ``common``, of a tenant's domain, and of v1.0."""
+DISCOVERY = "/.well-known/openid-configuration"
+"""Path below an issuer's address at which its document is (OpenID Connect Discovery 1.0, section 4)."""
 CUT = "…"
 """Mark in docs/sign-in.md for the rest of a group's name."""
 
@@ -97,7 +99,7 @@ def check_sign_in(environment: Environment) -> Iterator[Fault]:
             wrong = "it is the cluster's own issuer of service accounts' tokens"
             yield Fault(at=(*at, "url"), wrong=wrong, write="your identity provider's")
         yield from _check_placeholders(issuer, at)
-        yield from _check_entra(issuer, at)
+        yield from _check_address(issuer, at)
         earlier = urls.setdefault(issuer.url.rstrip("/"), name)
         if earlier != name:
             wrong = f"{issuer.url!r} is the issuer {earlier} already"
@@ -135,10 +137,13 @@ def _check_placeholders(issuer: Issuer, at: Location) -> Iterator[Fault]:
             )
 
 
-def _check_entra(issuer: Issuer, at: Location) -> Iterator[Fault]:
-    """Yield a fault for an address of Entra that is not an issuer."""
+def _check_address(issuer: Issuer, at: Location) -> Iterator[Fault]:
+    """Yield a fault for an address that is not an issuer's: that of its document, or another one of Entra's."""
     parts = urlsplit(issuer.url)
-    if parts.hostname == SIGN_IN_HOST and not TENANTS_OWN.fullmatch(parts.path) and not _is_placeholder(issuer):
+    if parts.path.rstrip("/").endswith(DISCOVERY):
+        wrong = "is the address of the issuer's document, which API servers look for below the issuer's own"
+        yield Fault(at=(*at, "url"), wrong=wrong, write=issuer.url.rstrip("/").removesuffix(DISCOVERY))
+    elif parts.hostname == SIGN_IN_HOST and not TENANTS_OWN.fullmatch(parts.path) and not _is_placeholder(issuer):
         write = f"https://{SIGN_IN_HOST}/, the tenant's id, and /v2.0"
         yield Fault(at=(*at, "url"), wrong=f"{issuer.url!r} is not the issuer that Entra's tokens name", write=write)
 

@@ -16,6 +16,7 @@ from components.model.control_plane.size import NODES_PER_SERVER, declared_nodes
 from components.model.depots.checks import depot_cautions
 from components.model.environment import Environment
 from components.model.hosts.ssh_keys import pinned
+from components.model.network.cluster_dns import refuses_dns
 from components.model.network.domain_checks import domain_cautions
 from components.model.nodes.gpu_models import gpu_model_cautions, switch_cautions
 from components.model.nodes.rdma import plugin_cautions
@@ -28,6 +29,8 @@ from components.model.versions.section import Versions, nearest_offered, offered
 from components.model.versions.section import pinned as tested
 from contract.reasons.plan import FileReason
 
+DEFAULT_NAMESPACE = "default"
+"""Namespace of Kubernetes for objects that name none (kubernetes.io, "Namespaces", "Initial namespaces")."""
 _NAMED = 3
 """Largest number of pools or machines that a caution names individually."""
 _OF_KIND = ("machine_type", "spot")
@@ -53,6 +56,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
                 never_safe=True,
             )
     yield from depot_cautions(environment, today)
+    yield from _exempt_default(environment)
     yield from _idle_keys(environment)
     yield from _never_empty(environment)
     yield from _fallbacks_of_other_kinds(environment)
@@ -95,8 +99,17 @@ def _untested(environment: Environment) -> Iterator[Caution]:
 
 
 def _no_node(environment: Environment) -> Iterator[Caution]:
-    """Yield a caution if no pool starts with a machine, and there is no host."""
+    """Yield a caution if DNS servers find no node: no pool starts with a machine and there is no host, or each pool has
+    a taint that they do not tolerate."""
     pools = environment.pools
+    if pools and not environment.hosts and all(refuses_dns(pool) for pool in pools.values()):
+        yield Caution(
+            reason=FileReason.ALL_TAINTED,
+            at=("pools",),
+            wrong="every pool has a taint of its own, which CoreDNS does not tolerate: no name is resolved in pods",
+            write="a pool without taints, of a type without GPUs",
+        )
+        return
     if environment.scales:
         return  # With an autoscaler that acts this is an error (check_base).
     if pools and not environment.hosts and not any(pool.min for pool in pools.values()):
@@ -105,6 +118,19 @@ def _no_node(environment: Environment) -> Iterator[Caution]:
             at=("pools",),
             wrong="no pool has a `min`, and there is no host: nothing runs CoreDNS until somebody scales a pool",
             write="`min: 1` at a pool without GPUs",
+        )
+
+
+def _exempt_default(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution if pods may be root on their nodes in the namespace of all objects that name none."""
+    if DEFAULT_NAMESPACE in environment.pod_security.exempt_namespaces:
+        index = environment.pod_security.exempt_namespaces.index(DEFAULT_NAMESPACE)
+        yield Caution(
+            reason=FileReason.EXEMPT_DEFAULT,
+            at=("pod_security", "exempt_namespaces", index),
+            wrong="what names no namespace is made in `default`: each pod that a chart or a command of an "
+            "administrator makes there by mistake may be root on its node, and waits in no queue",
+            write="a namespace of its own for what needs more rights, such as `monitoring`",
         )
 
 

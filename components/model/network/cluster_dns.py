@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from ipaddress import IPv4Address
 
+from clouds.base.pool_section import Pool
 from components.model.environment import Environment
 from components.model.network.address_plan import AddressPlan
 from contract.object_names import COREDNS
@@ -42,12 +43,17 @@ def deployment_name(site: str | None = None) -> str:
     return COREDNS if site is None else f"{COREDNS}-{site}"
 
 
+def refuses_dns(pool: Pool) -> bool:
+    """Return whether a pool has a taint that DNS servers do not tolerate."""
+    return not all(taint.key in TOLERATED or taint.effect == "PreferNoSchedule" for taint in pool.taints)
+
+
 def standing_nodes(environment: Environment) -> Mapping[str, int]:
     """Return the number of nodes that always run and accept DNS servers, including GPU nodes, by site. Sites without
     such nodes are left out."""
     counts: Counter[str] = Counter()
     for pool in environment.pools.values():
-        if all(taint.key in TOLERATED or taint.effect == "PreferNoSchedule" for taint in pool.taints):
+        if not refuses_dns(pool):
             counts[pool.site] += pool.min
     counts.update(host.site for host in environment.hosts if not host.quarantined)
     return {site: counts[site] for site in environment.sites if counts[site]}

@@ -11,8 +11,13 @@ from components.model.environment import Environment
 from contract.object_names import CLUSTER_DOMAIN
 from contract.reasons.plan import FileReason
 
-PRIVATE = ("corp", "home", "internal", "intranet", "lan", "local", "private", "test")
+PRIVATE = ("corp", "home", "internal", "intranet", "lan", "private", "test")
 """Top-level domains that nobody can register (RFC 6761; RFC 6762, appendix G; ICANN, resolution 2024.07.29.06)."""
+
+LINK_LOCAL = "local"
+"""Top-level domain of multicast DNS. A query for a name below it "MUST be sent to the mDNS IPv4 link-local multicast
+address" (RFC 6762, section 3). On machines, systemd-resolved does so (systemd-resolved.service(8), "Protocols and
+Routing")."""
 
 SECOND_LEVEL = ("ac", "co", "com", "edu", "gov", "net", "org")
 """Labels below which countries register names, such as `co.uk`."""
@@ -27,6 +32,9 @@ def check_domain(environment: Environment) -> Iterator[Fault]:
     if _is_below(domain, CLUSTER_DOMAIN) or _is_below(CLUSTER_DOMAIN, domain):
         wrong = f"{CLUSTER_DOMAIN} is the cluster's own zone of Services and pods, and {domain} overlaps it"
         yield Fault(at=("domain",), wrong=wrong, write=write)
+    elif _is_below(domain, LINK_LOCAL):
+        wrong = "names below local are asked of the machines of one link by multicast (RFC 6762), not of a server: "
+        yield Fault(at=("domain",), wrong=f"{wrong}machines and laptops would not find the API", write=write)
     for site in {site.kind: site for site in environment.sites.values()}.values():
         for service in cloud_of(site).service_domains:
             if _is_below(service, domain) or _is_below(domain, service):

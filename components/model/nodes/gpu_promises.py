@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clouds.base.faults import Fault, Location
@@ -35,19 +36,29 @@ def host_promise(host: Host) -> GpuPromise:
 
 
 def check_gpus(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each GPU setting of machines that have no GPUs."""
+    """Yield a fault for each GPU setting of machines that have no GPUs, and for each check whose arguments are in the
+    program's own word."""
     for name, machine in environment.machine_types.items():
         yield from _of_nothing(("machine_types", name), machine)
     for index, host in enumerate(environment.hosts):
+        yield from _words(("hosts", index), host.gpu_check)
         yield from _of_nothing(("hosts", index), host)
     types = environment.known_types
     for name, pool in environment.pools.items():
         at = ("pools", name)
         kind = types.get(pool.machine_type)
+        yield from _words(at, pool.gpu_check)
         if pool.gpu_check and kind is not None and not kind.gpus:
             basis = ((*at, "machine_type"), ("machine_types", pool.machine_type))
             wrong = f"a {pool.machine_type} has no GPUs to check"
             yield Fault(at=(*at, "gpu_check"), wrong=wrong, write="leave it out", basis=basis)
+
+
+def _words(at: Location, check: Sequence[str]) -> Iterator[Fault]:
+    words = check[0].split() if check else []
+    if len(words) > 1:
+        wrong = f"{check[0]!r} is one word to the machine, which has no program of that name"
+        yield Fault(at=(*at, "gpu_check", 0), wrong=wrong, write=json.dumps([*words, *check[1:]]))
 
 
 def _of_nothing(at: Location, machine: MachineType | Host) -> Iterator[Fault]:

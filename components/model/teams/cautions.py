@@ -19,6 +19,7 @@ def team_cautions(environment: Environment) -> Iterator[Caution]:
     yield from _guaranteed_blocks(environment)
     if environment.teams:
         yield from _namespaces_of_no_team(environment)
+        yield from _almost_a_group(environment)
 
 
 def _shared_groups(environment: Environment) -> Iterator[Caution]:
@@ -35,6 +36,25 @@ def _shared_groups(environment: Environment) -> Iterator[Caution]:
                     basis=(("teams", earlier, "groups"),),
                     wrong=f"{group} is in the team {earlier} too: its people use the shares of both",
                     write="a group for each team, or keep it, if that is meant",
+                )
+
+
+def _almost_a_group(environment: Environment) -> Iterator[Caution]:
+    """Yield a caution for each team's group that `identity.groups` lacks and has almost. Groups need not be there, so
+    a mistyped one is a group of nobody."""
+    groups = environment.identity.groups
+    in_teams = {group for team in environment.teams.values() for group in team.groups}
+    for name, team in environment.teams.items():
+        for index, group in enumerate(team.groups):
+            close = get_close_matches(group, groups.keys() - in_teams, n=1, cutoff=0.85)
+            if group not in groups and close:
+                yield Caution(
+                    reason=FileReason.GROUP_ALMOST_KNOWN,
+                    about=f"{name} {group}",
+                    at=("teams", name, "groups", index),
+                    basis=(("identity", "groups"),),
+                    wrong=f"{group} is not in `identity.groups`, and {close[0]} there is in no team",
+                    write=f"{close[0]}, if that was meant",
                 )
 
 

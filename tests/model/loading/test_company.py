@@ -20,8 +20,9 @@ RESERVED = {"reservation": {"id": "cr-0123456789abcdef0"}}
 L4 = {"cloud": "aws", "vcpus": 48, "memory_gib": 192, "gpus": 4, "gpu_model": "L4", "local_ssd_gb": 3760}
 WEST = {"kind": "aws", "region": "us-west-2", "image": "ami-0123456789abcdef0"}
 TWO_REGIONS = {"weu": make.AZURE, "use1": WEST | {"region": "us-east-1"}, "usw2": WEST}
-TENANT = f"1{make.UUID[1:]}"
-SOUTH = make.AZURE | {"subscription": TENANT, "tenant": TENANT, "image": make.IMAGE.replace(make.UUID, TENANT)}
+TENANT, SUBSCRIPTION = (f"{digit}{make.UUID[1:]}" for digit in (1, 2))
+SOUTH = make.AZURE | {"subscription": SUBSCRIPTION, "tenant": TENANT}
+SOUTH["image"] = make.IMAGE.replace(make.UUID, SUBSCRIPTION)
 TWO_TENANTS = {"weu": SOUTH, "use1": make.AWS, "neu": SOUTH | {"region": "northeurope", "tenant": make.UUID}}
 RANGE = make.AWS | {"range": "10.66.0.0/16", "prefix": 17}
 KEY = make.full()["backups"]["recipients"][0]
@@ -112,6 +113,22 @@ DOUBTFUL: dict[FileReason, tuple[dict[str, Any], str, str]] = {
         | {"images": {"efa_device_plugin": f"602401143452.dkr.ecr.us-east-1.amazonaws.com/a/b:v1@sha256:{'0' * 64}"}},
         "images.efa_device_plugin",
         "without credentials",
+    ),
+    FileReason.ALL_TAINTED: (
+        changed("pools.gpu.taints", [{"key": "example.com/dedicated", "effect": "NoSchedule"}]),
+        "pools",
+        "a pool without taints",
+    ),
+    FileReason.GROUP_ALMOST_KNOWN: (
+        changed("identity.groups", {"corp:vision": {"everywhere": "view"}})
+        | {"teams": {"vision": {"groups": ["corp:vison"], "shares": {"h100": {}}}}},
+        "teams.vision.groups.0",
+        "corp:vision, if",
+    ),
+    FileReason.EXEMPT_DEFAULT: (
+        changed("pod_security", {"exempt_namespaces": ["monitoring", "default"]}),
+        "pod_security.exempt_namespaces.1",
+        "a namespace of its own",
     ),
     FileReason.SWITCHES_HIDDEN: (make.full(), "hosts.0.gpu_switches", "present"),
 }

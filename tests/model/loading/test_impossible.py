@@ -44,6 +44,7 @@ def test_every_port_of_units_on_api_servers_is_known(root: Path) -> None:
 PINS = f'"{offered_versions("kubernetes")[1]}"; this release pins {" and ".join(offered_versions("kubernetes"))}'
 SHADOW = "machines would no longer find"
 CUT_KEY = make.KEY[:-12]
+OWN = make.AZURE | dict.fromkeys(("subscription", "tenant"), f"2{make.UUID[1:]}")
 OTHER_TYPE = "ssh-ed25519 AAAAB3NzaC1yc2E="
 WAIVER = make.full()["waivers"][0]
 TEAMS = {
@@ -78,6 +79,16 @@ def changed(at: str, to: object) -> dict[str, Any]:
         ("domain", "vault.azure.net", "domain", f"{SHADOW} Azure's services below azure.net", "longhaul.internal"),
         ("domain", "amazonaws.com", "domain", f"{SHADOW} AWS's services below amazonaws.com", "longhaul.internal"),
         ("domain", "prod.cluster.local", "domain", "cluster.local is the cluster's own zone", "longhaul.internal"),
+        ("domain", "prod.acme.local", "domain", "of one link by multicast (RFC 6762)", "test.longhaul.internal"),
+        (
+            "identity.issuers.corp.url",
+            "https://sso.example.com/realms/main/.well-known/openid-configuration",
+            None,
+            "the issuer's document",
+            "https://sso.example.com/realms/main",
+        ),
+        ("sites.weu", OWN, "sites.weu.tenant", "is the id of the subscription", "az account show"),
+        ("pools.gpu.gpu_check", ["dcgmi -r 3"], "pools.gpu.gpu_check.0", "one word", '["dcgmi", "-r", "3"]'),
         ("access.administrator_key", CUT_KEY, None, "is incomplete", "ssh-keygen -t ed25519"),
         ("access.administrator_key", OTHER_TYPE, None, "is of another type", "ssh-keygen -t ed25519"),
         ("machine_types.X", RADEON, "machine_types.X.gpu_model", "not a GPU of NVIDIA's", "leave it out"),
