@@ -17,6 +17,7 @@ from components.model.network.capacity import site_uses
 from components.model.network.links import links
 from components.model.network.mtu import pod_mtu
 from components.model.nodes.host_nodes import host_node_name
+from components.model.pools.reservations import reservation_words
 from components.model.secrets.vault import vault_name
 from components.model.sites.cloud_names import pool_groups
 from components.model.sites.places import place_of
@@ -150,6 +151,7 @@ def _pools(environment: Environment) -> Iterator[PoolOverview]:
             gpus_each=machine.gpus,
             gpus=GpuCount(model=machine.gpu_model, count=nodes.times(machine.gpus)),
             spot=pool.spot,
+            reserved=reservation_words(pool.reservation),
             priority=pool.priority,
             fallbacks=pool.fallbacks,
             groups=pool_groups(environment, name),

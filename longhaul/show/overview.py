@@ -126,6 +126,8 @@ class PoolOverview:
     gpus_each: int
     gpus: GpuCount
     spot: bool
+    reserved: str
+    """Reserved capacity in words, a Capacity Block with its days; empty without one."""
     priority: int
     """Pools with a lower number are filled first."""
     fallbacks: tuple[str, ...]

@@ -170,7 +170,7 @@ def _of_site(overview: Overview, site: str, *, everything: bool) -> Iterator[tup
     shown = folded(pools, None if everything else LISTED)
     for pool in shown:
         gpus = f"{pool.gpus.count} {pool.gpus.model}".rstrip() if pool.gpus_each else "-"
-        machine_type = f"{pool.machine_type}, spot" if pool.spot else pool.machine_type
+        machine_type = ", ".join(filter(None, (pool.machine_type, "spot" if pool.spot else pool.reserved)))
         nodes = f"{pool.nodes}, {pool.spare} spare" if pool.spare else str(pool.nodes)
         yield pool.name, site, machine_type, nodes, gpus, ", ".join(pool.fallbacks) or "-"
     yield from _rest(pools[len(shown) :], site)

@@ -6,10 +6,20 @@ from collections.abc import Iterator
 from datetime import date
 
 from clouds.base.faults import Caution
+from clouds.base.pool_section import Reservation
 from components.model.environment import Environment
 from contract.reasons.plan import FileReason
 
 BLOCK = "capacity-block"
+
+
+def reservation_words(reservation: Reservation | None) -> str:
+    """Return a pool's reserved capacity in words, with its first and last day; empty without one."""
+    if reservation is None:
+        return ""
+    kind, begins, ends = reservation.kind, reservation.begins, reservation.ends
+    days = f"{begins}..{ends}" if begins and ends else f"from {begins}" if begins else f"until {ends}" if ends else ""
+    return f"{'block' if kind == BLOCK else 'reserved'} {days}".rstrip()
 
 
 def reservation_cautions(environment: Environment, today: date) -> Iterator[Caution]:

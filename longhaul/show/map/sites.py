@@ -12,6 +12,7 @@ from components.model.hosts.places import gateway_places, host_places
 from components.model.network.api_address import api_address
 from components.model.network.capacity import SiteUse, site_uses
 from components.model.nodes.gpu_promises import host_promise, pool_promise
+from components.model.pools.reservations import reservation_words
 from components.model.sites.section import Site
 from components.model.vpn.section import MACHINES
 from contract.documents.node import GpuPromise
@@ -116,7 +117,7 @@ def _pools(environment: Environment, name: str) -> Iterator[CardSection]:
     for pool_name, pool in pools.items():
         promise = pool_promise(environment, pool_name)
         count = f"{pool.min:,} to {pool.max:,}" if pool.min < pool.max else f"{pool.max:,}"
-        tag = "spot" if pool.spot else ""
+        tag = "spot" if pool.spot else reservation_words(pool.reservation).partition(" ")[0]
         beside = gpu_words(promise) or _size(environment, pool.machine_type)
         lines += entry(pool_name, count, under=pool.machine_type, beside=beside, tag=tag)
         most, gpus = most + pool.max, gpus + pool.max * promise.gpus

@@ -104,9 +104,19 @@ def test_a_pool_has_everything_that_is_asked_of_it() -> None:
     rows = section(text(environment("every-key")), "Pools").splitlines()
     assert [row.split() for row in rows] == [
         ["POOL", "SITE", "MACHINE", "TYPE", "NODES", "GPUS", "FALLBACKS"],
-        ["big", "weu", "Huge", "0..1", "0..1", "A100", "80GB", "-"],
+        ["big", "weu", "Huge,", "reserved", "2027-03-01..2027-03-28", "0..1", "0..1", "A100", "80GB", "-"],
         ["gpu", "use1", "p5.48xlarge,", "spot", "1..4,", "1", "spare", "8..32", "H100", "big"],
     ]
+
+
+def test_reserved_capacity_has_its_days() -> None:
+    raw = make.minimal() | {"sites": {"weu": make.AZURE, "use1": make.AWS}}
+    gpus = {"site": "use1", "machine_type": "p5en.48xlarge", "max": 4, "zones": ["a"]}
+    block = {"kind": "capacity-block", "id": "cr-0123456789abcdef0", "begins": "2199-02-01", "ends": "2199-02-28"}
+    raw["pools"] = {"b": gpus | {"reservation": block}, "r": gpus | {"reservation": {"id": "cr-0123456789abcdef1"}}}
+    rows = section(text(make.environment(raw)), "Pools").splitlines()
+    assert "p5en.48xlarge, block 2199-02-01..2199-02-28  0..4" in rows[1]
+    assert "p5en.48xlarge, reserved" in rows[2]
 
 
 def test_many_pools_of_a_site_are_folded_and_summed() -> None:
