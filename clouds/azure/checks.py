@@ -92,8 +92,8 @@ def _tenant(place: Place[AzureSite], earlier: Sequence[Place[AzureSite]]) -> Ite
     if site.tenant == site.subscription and not site.subscription.startswith(IMAGINARY):
         wrong = "is the id of the subscription, and a tenant has an id of its own"
         write = "what `az account show --query tenantId` prints"
-        basis = (("sites", place.name, "subscription"),)
-        yield Fault(at=("sites", place.name, "tenant"), wrong=wrong, write=write, basis=basis)
+        at, other_id = (("sites", place.name, key) for key in ("tenant", "subscription"))
+        yield Fault(at=at, wrong=wrong, write=write, basis=(other_id,))
     for other in earlier if not site.subscription.startswith(IMAGINARY) else ():
         if other.site.subscription == site.subscription and other.site.tenant != site.tenant:
             wrong = f"{site.subscription} is the subscription of {other.name} too, which names another tenant"

@@ -16,7 +16,7 @@ from clouds.base.inputs import PRIVATE_KEY
 from components.model.loading.document import parse_document
 from components.model.loading.document_error import DocumentError
 from components.model.loading.schema import Node, Schema, paths_to, suggestion, walk
-from components.model.loading.unsupported import unsupported
+from components.model.loading.unsupported import INSTEAD, unsupported
 from components.model.versions.section import nearest_offered
 
 _KINDS: Mapping[str, str] = {
@@ -85,7 +85,7 @@ def describe(item: ErrorDetails, schema: Schema) -> Fault:
         return Fault(at=location[:-1], wrong=wrong, write=_almost(item["input"], keys) or _hint(keys))
     wrong = _wrong(item, node or {})
     if kind == "string_pattern_mismatch" and (almost := _almost(item["input"], node or {})):
-        return Fault(at=location, wrong=wrong, write=almost)
+        return Fault(at=location, wrong=wrong, write=f'"{almost}", in quotes' if almost.isdigit() else almost)
     if location[:-1] == ("versions",) and isinstance(item["input"], str | int | float):
         return Fault(at=location, wrong=wrong, write=nearest_offered(str(location[-1]), show(item["input"])))
     return Fault(at=location, wrong=wrong, write=_write(item, schema, node or {}))
@@ -131,6 +131,8 @@ def _unknown_key(location: Location, schema: Schema, path: Location) -> Fault:
     meaning = unsupported(location)
     if meaning:
         return Fault(at=location, wrong=f"is not supported yet: {meaning}", write="leave it out until a release has it")
+    if instead := INSTEAD.get(str(location[-1])):
+        return Fault(at=location, wrong="is not a key that Longhaul knows", write=instead)
     _, parent = walk(schema, path[:-1])
     known = list((parent or {}).get("properties", {}))
     guess = _guess(str(location[-1]), known, schema, is_top=len(location) == 1)

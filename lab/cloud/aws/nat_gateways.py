@@ -52,7 +52,7 @@ class LabNatGateways(EC2Backend):
         chosen = self.address_by_allocation(list(allocation_ids))
         for number, address in enumerate(chosen, start=len(gateway.address_set)):
             if address.association_id:
-                raise ResourceAlreadyAssociatedError(address.allocation_id)
+                raise ResourceAlreadyAssociatedError(str(address.allocation_id))
             check_quota(GATEWAY_ADDRESSES, number, applied=self.account.quotas, region=self.region_name)
         for address in chosen:
             private = str(self.take_address(self.get_subnet(gateway.subnet_id)))
