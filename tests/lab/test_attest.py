@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from components.model.versions.section import pinned
 from contract.labels import POOL_LABEL
 from tests.support.cloud import instances, resize
 from tests.support.project import Project, eventually
 from tests.support.shared_lab import GROUP, HOST, MACHINES, POOL, SERVERS, SharedLab, nodes, ready
-from tests.support.workload import talkers
 
 pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
@@ -128,14 +126,6 @@ def test_only_machines_of_pools_reach_the_service(project: Project, machines: li
     ask = f"curl -ks --max-time 5 https://{place['address']}:{place['port']}/healthz"
     assert project.on(machines[0], ask).stdout == "{}"
     assert project.on(HOST, ask, check=False).stdout == ""
-
-
-def test_a_pod_gets_no_proof(project: Project) -> None:
-    pods = talkers(project, pinned("agnhost"), aws="use1", rack="rack")
-    # The machine gets an answer, if only that it shows no token: so the pod's silence is no fault of the service.
-    ask = "curl --silent --max-time 5 http://169.254.169.254/"
-    assert project.on(pods["aws"].node, ask).stdout
-    assert pods["aws"].dial("169.254.169.254", port=80) == ""
 
 
 def test_a_service_that_is_away_delays_and_refuses_nobody(project: Project, machines: list[str]) -> None:

@@ -3,26 +3,78 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+from functools import cache
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
-from tests.support.project import Project, run
+from tests.support.project import REPOSITORY, Project, caller_variables
 
 REGION = "us-east-1"
 
-_CALL = """
+_SERVER = """
 import json, sys
 import boto3
-service, region, method, arguments = json.loads(sys.argv[1])
-answer = getattr(boto3.client(service, region_name=region), method)(**arguments)
-print(json.dumps(answer, default=str))
+clients = {}
+for line in sys.stdin:
+    service, region, method, arguments = json.loads(line)
+    try:
+        if (service, region) not in clients:
+            clients[service, region] = boto3.client(service, region_name=region)
+        answer = {"value": getattr(clients[service, region], method)(**arguments)}
+    except Exception as error:
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    print(json.dumps(answer, default=str), flush=True)
 """
+
+
+class _Caller:
+    """A process that makes calls of boto3 with the operator's credentials. One serves all calls of a lab, for to import
+    boto3 takes a second of processor, and tests ask until something has come about. It ends with its lab, as all that
+    ``enter`` starts, or with the tests."""
+
+    def __init__(self, state: Path) -> None:
+        self._command = [str(state / "enter"), sys.executable, "-c", _SERVER]
+        self._process: subprocess.Popen[str] | None = None
+        self._lock = Lock()
+
+    def call(self, *words: Any) -> dict[str, Any]:
+        """Return the answer to one call; AssertionError with boto3's error."""
+        with self._lock:
+            answer = json.loads(self._ask(json.dumps(words)))
+        if "error" in answer:
+            raise AssertionError(f"{words}: {answer['error']}")
+        return dict(answer["value"])
+
+    def _ask(self, line: str) -> str:
+        if self._process is not None and self._process.poll() is not None:
+            with self._process:
+                self._process = None
+        if self._process is None:
+            pipe = subprocess.PIPE
+            variables = caller_variables()
+            self._process = subprocess.Popen(
+                self._command, stdin=pipe, stdout=pipe, text=True, cwd=REPOSITORY, env=variables
+            )
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, f"{self._command[0]} ended"
+        return answer
+
+
+@cache
+def _caller(state: Path) -> _Caller:
+    return _Caller(state)
 
 
 def aws(project: Project, service: str, method: str, **arguments: Any) -> dict[str, Any]:
     """Make one call of boto3 with the operator's credentials."""
-    call = json.dumps([service, REGION, method, arguments])
-    return dict(json.loads(run([str(project.state / "enter"), sys.executable, "-c", _CALL, call]).stdout))
+    return _caller(project.state).call(service, REGION, method, arguments)
 
 
 def resize(project: Project, group: str, size: int) -> None:

@@ -135,7 +135,7 @@ class Project:
         """Start the same in the background: wait for it with ``communicate``."""
         words = [sys.executable, "-m", "lab", verb, "--env", self.env, "--state-root", str(self.path / ".lab")]
         return subprocess.Popen(
-            [*words, *arguments], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=_environment()
+            [*words, *arguments], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=caller_variables()
         )
 
     def longhaul(self, command: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -150,14 +150,14 @@ class Project:
         words = [executable, command, "--project", str(self.path), "--env", self.env, *arguments]
         stdout = subprocess.PIPE if to is None else to
         return subprocess.Popen(
-            words, stdout=stdout, stderr=subprocess.STDOUT, text=True, cwd=REPOSITORY, env=_environment()
+            words, stdout=stdout, stderr=subprocess.STDOUT, text=True, cwd=REPOSITORY, env=caller_variables()
         )
 
     def shell_in_background(self, machine: str, *words: str) -> subprocess.Popen[str]:
         """Start a command on a machine in the background; the caller ends it."""
         executable = str(Path(sys.executable).with_name("longhaul"))
         shell = [executable, "shell", "--project", str(self.path), "--env", self.env, machine, "--", *words]
-        return subprocess.Popen(shell, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=_environment())
+        return subprocess.Popen(shell, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=caller_variables())
 
     def status(self) -> dict[str, Any]:
         """Return the output of ``longhaul status --json``, whatever the verdict."""
@@ -245,7 +245,7 @@ def run(words: list[str], *, check: bool = True, cwd: Path = REPOSITORY) -> subp
         errors="replace",
         timeout=LIMIT_S,
         cwd=cwd,
-        env=_environment(),
+        env=caller_variables(),
         check=False,
     )
     return checked(words, done) if check else done
@@ -259,7 +259,7 @@ def checked(words: list[str], done: subprocess.CompletedProcess[str]) -> subproc
     return done
 
 
-def _environment() -> dict[str, str]:
+def caller_variables() -> dict[str, str]:
     """Return the caller's variables, without those that would lead a command to the user's own state."""
     dropped = ("PULUMI_", "AZURE_", "ARM_", "LONGHAUL_ENV")
     return {key: value for key, value in os.environ.items() if not key.startswith(dropped)}

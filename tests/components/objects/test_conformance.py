@@ -52,9 +52,12 @@ def test_the_label_that_is_documented_lets_such_specs_run(applied: ApiServer) ->
     shown = [found.document for found in manifests(PAGE, pages(STACKS.parent)[PAGE])]
     policies = [document for document in shown if document["kind"].startswith("MutatingAdmissionPolicy")]
     assert len(policies) == 2
-    for document in policies:
-        applied.kubectl("create", "--filename=-", stdin=json.dumps(document))
-    eventually(lambda: is_labelled(applied), what="the policy is in force")
-    for group in GROUPS:
-        assert " created" in answer(applied, namespace(applied, group, f"{group}-2"))
-    assert "could read the node's credentials" in answer(applied, namespace(applied, ANOTHER, f"{ANOTHER}-2"))
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": policies})
+    applied.kubectl("create", "--filename=-", stdin=text)
+    try:
+        eventually(lambda: is_labelled(applied), what="the policy is in force")
+        for group in GROUPS:
+            assert " created" in answer(applied, namespace(applied, group, f"{group}-2"))
+        assert "could read the node's credentials" in answer(applied, namespace(applied, ANOTHER, f"{ANOTHER}-2"))
+    finally:
+        applied.kubectl("delete", "--filename=-", stdin=text)
