@@ -119,7 +119,7 @@ def request_nothing(cluster: TeamCluster) -> None:
     cluster.admin.delete(limits)
     eventually(lambda: not has_requests(cluster), what="pods may request nothing")
     cluster.person().made({**deployment("idle", pod("a")["spec"], where=TEAM)}, dry=False)
-    patched(cluster, "deployments.apps/idle", {"spec": {"replicas": 50}})
+    patched(cluster, "deployments.apps/idle", {"spec": {"replicas": 5}})
 
 
 ATTACKS: dict[str, tuple[Callable[[TeamCluster], None], set[BeyondReason]]] = {
