@@ -69,14 +69,22 @@ def azure_errors(what: str, *, server: str = "") -> Iterator[None]:
         answer: Any = error.response
         if server and answer is not None and server_of(answer.request.url) == server_of(server):
             raise _refusal(what, answer) from None
-        reason = str(error).splitlines()[0]
-        message = f"no Azure credential works: {reason} Sign in with `az login` or set AZURE_*."
+        message = f"no Azure credential works{_reason(str(error))} Sign in with `az login` or set AZURE_*."
         raise AzureError(message, status=401) from error
     except CoreError as error:
         answer = getattr(error, "response", None)
         if answer is None:
             raise AzureError(f"{what}: no answer: {type(error).__name__}") from error
         raise _refusal(what, answer) from None
+
+
+def _reason(message: str) -> str:
+    """Return why no credential works, as a sentence's end. Of the SDK's list of attempts, which says of most that they
+    are unavailable, it is the one that Entra refused."""
+    first, *attempts = message.splitlines()
+    if "from the included credentials" in first:
+        first = next((attempt.strip() for attempt in attempts if "AADSTS" in attempt), "")
+    return f": {first.removesuffix('.')}." if first else "."
 
 
 def _refusal(what: str, answer: Any) -> AzureError:

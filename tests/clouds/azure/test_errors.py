@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from azure.core.exceptions import ServiceRequestError
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 
 from clouds.azure.errors import AzureError, azure_errors
 
@@ -15,6 +15,22 @@ def test_a_client_that_reached_nobody_may_try_again() -> None:
     ):
         raise ServiceRequestError("Name or service not known")
     assert (raised.value.status, raised.value.passing, raised.value.answered) == (0, True, False)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "reason"),
+    [
+        ("authentication unavailable. Environment variables are not fully configured.", "works. Sign"),
+        ("Authentication failed: AADSTS7000215: Invalid client secret.", "AADSTS7000215: Invalid client secret. Sign"),
+    ],
+)
+def test_of_the_sdk_s_attempts_the_one_that_entra_refused_is_told(attempt: str, reason: str) -> None:
+    first = "DefaultAzureCredential failed to retrieve a token from the included credentials."
+    message = f"{first}\nAttempted credentials:\n\tEnvironmentCredential: {attempt}\n\tAzureCliCredential: not found"
+    with pytest.raises(AzureError) as raised, azure_errors("the secret a"):
+        raise ClientAuthenticationError(message)
+    assert reason in str(raised.value)
+    assert "DefaultAzureCredential" not in str(raised.value)
 
 
 @pytest.mark.parametrize(("status", "passing"), [(0, True), (409, True), (429, True), (503, True), (403, False)])
