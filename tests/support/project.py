@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ import yaml
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIMIT_S = 1500.0
 """Time limit of a command of the lab in seconds, enough for a machine that compiles its tools meanwhile."""
+ANSWERED = re.compile(r"^Error from server \((?!Unauthorized)|^command terminated with exit code \d", re.MULTILINE)
+"""Pattern of kubectl's errors that are an API server's answer to a user whom it knows, or a command's own failure."""
 
 
 def environment(name: str, *, supernet: str, etcd: int = 1, events: int = 1, api: int = 1) -> dict[str, Any]:
@@ -181,7 +184,8 @@ class Project:
 
     def kubectl(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run kubectl on this host with the administrator's kubeconfig. To fetch it takes longer than most calls, so it
-        is fetched again only when a call fails. The call is repeated if the kubeconfig has changed."""
+        is fetched again only when no server that knows the administrator answers. The call is repeated if the
+        kubeconfig has changed."""
         from lab import tools
 
         path = self.state / "kubeconfig"
@@ -189,8 +193,8 @@ class Project:
         known = path.read_bytes() if path.exists() else b""
         if known:
             done = run(words, check=False)
-            if done.returncode == 0:
-                return done
+            if done.returncode == 0 or ANSWERED.search(done.stderr):
+                return checked(words, done) if check else done
         self.longhaul("kubeconfig")
         if path.read_bytes() != known:
             return run(words, check=check)
