@@ -56,11 +56,29 @@ def life(engine: AwsEngine) -> None:
     engine.set("data", "#cloud-config\n# two\n")
     assert "2 updated" in engine.up(), "the template and the group, nothing else"
     assert len(engine.machines()) == 3
+    _egress(engine)
     _drift(engine)
     engine.run("destroy", "--yes", "--skip-preview")
     assert engine.live.hypervisor.world.networks == ()
     assert client("ec2").describe_addresses()["Addresses"] == []
     assert client("iam").list_roles()["Roles"] == []
+
+
+def _egress(engine: AwsEngine) -> None:
+    """Raise and lower the size that a pool may have: NAT gateways get and lose addresses, and are not replaced."""
+    file = engine.folder / "environment" / "Pulumi.aws.yaml"
+    before = file.read_text(encoding="utf-8")
+
+    def gateways() -> dict[str, int]:
+        described = client("ec2").describe_nat_gateways(Filter=[{"Name": "state", "Values": ["available"]}])
+        return {one["NatGatewayId"]: len(one["NatGatewayAddresses"]) for one in described["NatGateways"]}
+
+    first = gateways()
+    for text, number in ((before.replace("max: 3}", "max: 429}"), 2), (before, 1)):
+        file.write_text(text, encoding="utf-8")
+        engine.up()
+        assert gateways() == dict.fromkeys(first, number)
+        assert len(client("ec2").describe_addresses()["Addresses"]) == 2 * number
 
 
 def _drift(engine: AwsEngine) -> None:
