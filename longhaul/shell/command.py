@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 HELP = "open a shell on a machine, or run the command after --; its exit code is passed on"
 TAKES_REST = True
 
+OF_CONTROL_PLANE = "Go through a bastion of Azure's, if you have made one: `az network bastion ssh` to {machine}."
+OF_POOL = (
+    "While its kubelet runs, an administrator reaches the node of {machine} by `kubectl debug node/NODE "
+    "--profile=sysadmin -it --image=IMAGE`; otherwise end the machine, and its group makes another."
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``shell``."""
@@ -47,8 +53,8 @@ def run(invocation: Invocation) -> int:
 
         ssh(reached[machine], prepare(where, environment, os.environ), invocation.rest)
     raise CommandError(
-        f"{where.env} is no lab of this machine, and its machines have no public address: go through the cloud's "
-        f"bastion, `az network bastion ssh` to {machine}.",
+        f"{where.env} is no lab of this machine, and machines in clouds have no public address. "
+        + (OF_CONTROL_PLANE if machine in names else OF_POOL).format(machine=machine),
         code=Exit.UNREACHABLE,
     )
 

@@ -14,6 +14,7 @@ from longhaul.project.context import Context
 from longhaul.project.lab_seam import ON_LAPTOP, find_lab
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import UP, Checkout, FakeEngine
+from tests.model import make
 from tests.support.programs import write_program
 
 
@@ -98,6 +99,17 @@ def test_shell_outside_a_lab_says_how(checkout: Checkout) -> None:
     done = checkout.run("shell", "--env", "dev", "dev-etcd-0")
     assert done.returncode == Exit.UNREACHABLE
     assert "bastion" in done.stderr
+
+
+def test_shell_names_no_bastion_of_azure_s_for_a_machine_of_a_pool(checkout: Checkout) -> None:
+    raw = checkout.environment()
+    raw["sites"]["use1"] = {**make.AWS}
+    raw["pools"] = {"cpu": {"site": "use1", "machine_type": "m6id.xlarge", "min": 0, "max": 1}}
+    checkout.write(raw)
+    done = checkout.run("shell", "--env", "dev", "i-00000000000000000")
+    assert done.returncode == Exit.UNREACHABLE
+    assert "kubectl debug node/NODE --profile=sysadmin" in done.stderr
+    assert "bastion" not in done.stderr
 
 
 def test_on_the_laptop_there_is_no_port_of_the_host_s(
