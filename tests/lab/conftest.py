@@ -23,6 +23,7 @@ SHARERS = (
     "test_roll",
     "test_preflight_catches",
     "test_host_life",
+    "test_commands",
     "test_sign_in",
     "test_gpu_pods",
     "test_gpus",
