@@ -172,9 +172,12 @@ class Project:
 
     def phase(self, machine: str) -> str:
         """Return the phase of a machine in the lab: starting, running, stopped…; empty for an unknown machine, or while
-        the lab's daemon does not answer."""
-        found = json.loads(self.lab("status", "--json", check=False).stdout).get("machines", ())
-        return next((str(one["phase"]) for one in found if one["name"] == machine), "")
+        the lab's daemon does not answer. Asked in this process, as tests ask until it is another one."""
+        from lab.__main__ import status
+        from lab.state import LabState
+
+        machines = status(LabState.of(self.env, root=self.path / ".lab")).get("machines", ())
+        return next((str(item["phase"]) for item in machines if item["name"] == machine), "")
 
     def cut_power(self, *machines: str) -> None:
         """Cut the machines' power; return when all are stopped."""
