@@ -168,7 +168,7 @@ def _render(folder: Path, server: ApiServer, *, pulumi: Path) -> None:
     stack.declare(f"    identity: {json.dumps({'issuers': {'corp': issuer()}})}\n    teams: {json.dumps(TEAMS)}\n")
     stack.build_infrastructure(kubernetes_ca=server.own_authority.certificate)
     stack.change(ALONE)
-    stack.up()
+    stack.fill()
 
 
 def _admits_no_other_queue(cluster: TeamCluster) -> bool:

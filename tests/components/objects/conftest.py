@@ -65,7 +65,7 @@ def _with_objects(folder: Path, binaries: dict[str, Path]) -> Iterator[ApiServer
         stack = Stack(folder / "stack", pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
         stack.build_infrastructure()
         stack.change(ALONE)
-        stack.up()
+        stack.fill()
         yield cluster
 
 

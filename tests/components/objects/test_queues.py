@@ -43,7 +43,7 @@ def _queues(
     stack.declare("    queues: true\n")
     stack.build_infrastructure(kubernetes_ca=cluster.own_authority.certificate)
     stack.change(ALONE)
-    stack.up()
+    stack.fill()
     managers.start_all()
     for name in (TEAM, OTHER):
         cluster.open_namespace(name)

@@ -65,7 +65,7 @@ def _server(
     stack.declare(f"    identity: {json.dumps({'issuers': {'corp': issuer()}})}\n    teams: {json.dumps(TEAMS)}\n")
     stack.build_infrastructure(kubernetes_ca=cluster.own_authority.certificate)
     stack.change(ALONE)
-    stack.up()
+    stack.fill()
     managers.start_all()
     # A policy holds some time after it was made.
     eventually(lambda: _admits_no_other_queue(cluster), what="the teams' policies are in force")
