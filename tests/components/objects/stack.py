@@ -18,8 +18,8 @@ pulumi.export("node_controller_role", "arn:aws:iam::123456789012:role/node-contr
 pulumi.export("autoscaler_role", "arn:aws:iam::123456789012:role/autoscaler")
 """
 """Program with the first stack's outputs and none of its resources."""
-ONE_STATE = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
-"""Variables with which the engine writes the state once, at its end (pulumi v3.250.0, ``sdk/go/common/env/env.go``).
+ONE_STATE = {"PULUMI_SKIP_CHECKPOINTS": "true"}
+"""Variable with which the engine writes the state once, at its end (pulumi v3.250.0, ``sdk/go/common/env/env.go``).
 Before and after each object it would write all of them: 14 of 18 seconds of processor, for Kueue's definitions are
 large."""
 
