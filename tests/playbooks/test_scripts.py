@@ -197,7 +197,7 @@ def services(folder: Path, shown: str | None, *needed: str, enabled: str = "none
         (
             unit("kubelet", "activating/auto-restart", result="exit-code", status=255, restarts=7, ago=3600),
             "is restarted again and again, 7 times so far (activating (auto-restart), Result=exit-code, "
-            "ExecMainStatus=255): loading the configuration | panic: no",
+            "ExecMainStatus=255): panic: no | starting",
         ),
         (
             unit("kubelet", "failed/failed", result="oom-kill", status=9),

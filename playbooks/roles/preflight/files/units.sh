@@ -14,7 +14,8 @@ shown=$(systemctl show --property=$properties -- $({
   systemctl list-units --all --plain --no-legend --type=service 'longhaul-*' 2>/dev/null | awk '{ print $1 }'
   printf '%s\n' strongswan.service containerd.service kubelet.service kube-proxy.service "$@"
 } | sort -u)) || exit
-# Prints for each such unit its name, the invocation whose lines show the cause ("-": none, "all": an earlier one), and the sentence.
+# Prints for each such unit its name, the invocation whose lines show the cause, and the sentence. "-": no lines. "all": the unit's last lines,
+# since a service that is restarted again and again may have written nothing yet this time.
 echo "$shown" |
   awk -F= -v restarts=$restarts -v recently=$recently -v now="$(cut -d. -f1 /proc/uptime)" -v needed="$*" '
     BEGIN { split(needed, units, " "); for (i in units) missed[units[i]] = 1 }
@@ -28,7 +29,7 @@ echo "$shown" |
       invocation = value["InvocationID"] == "" ? "-" : value["InvocationID"]
       if (value["ActiveState"] == "failed") print value["Id"], invocation, "has failed" state()
       else if (value["NRestarts"] >= restarts && (value["ActiveState"] != "active" || since < recently))
-        print value["Id"], (value["ActiveState"] == "active" ? "all" : invocation), "is restarted again and again, " value["NRestarts"] " times so far" state()
+        print value["Id"], "all", "is restarted again and again, " value["NRestarts"] " times so far" state()
       else if (value["Id"] in missed && value["LoadState"] == "not-found") print value["Id"], "-", "is not installed"
       else if (value["Id"] in missed && (value["SubState"] == "auto-restart" || value["ActiveState"] !~ /^(active|reloading|activating)$/))
         print value["Id"], (value["Result"] == "success" ? "-" : invocation), "does not run" state()
