@@ -161,7 +161,7 @@ def test_what_runs_past_the_queue_is_seen_and_held(
     if attack == next(iter(ATTACKS)):
         unguarded.clear()
         eventually(lambda: not is_closed(unguarded), what="the namespace is open again")
-        assert (condition(unguarded) or {})["status"] == "False"
+        eventually(lambda: (condition(unguarded) or {})["status"] == "False", what="the condition tells so")
 
 
 def test_what_the_queue_has_admitted_is_never_held(cluster: TeamCluster, metrics: ServiceMetrics) -> None:
