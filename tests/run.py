@@ -79,8 +79,10 @@ FAST = Part(
     name="fast", without=("engine", "lab", "loopback", "image", "drill"), processes=2, by_file=False, niceness=LOW
 )
 """Lint, unit and golden tests, which need nothing."""
-ENGINE = Part(name="engine", mark="engine", without=("drill",), processes=3, niceness=LOW)
-"""Tests with the real Pulumi engine, a real API server or another tool."""
+ENGINE = Part(name="engine", mark="engine", without=("drill",), processes=2, niceness=LOW)
+"""Tests with the real Pulumi engine, a real API server or another tool. The engine gives a plugin ten seconds to answer
+(pulumi 3.250.0, ``sdk/go/common/resource/plugin``, ``pluginRPCConnectionTimeout``), which more processes beside the
+other lanes use up."""
 IMAGES = Part(name="images", mark="image", without=("drill",), niceness=LOW)
 """Tests that build images and play their roles into folders: as root, without a machine that boots."""
 LOOPBACK = Part(name="loopback", mark="loopback", without=("drill",), processes=2, niceness=LOW)

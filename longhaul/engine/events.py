@@ -169,7 +169,7 @@ def _of_urn(urn: str) -> str:
 
 
 def _label(metadata: Mapping[str, Any]) -> str:
-    return f"{_name(metadata)} ({_kind(metadata)})"
+    return f"{_name(metadata)} ({type_name(str(metadata['type']))})"
 
 
 def _name(metadata: Mapping[str, Any]) -> str:
@@ -177,7 +177,8 @@ def _name(metadata: Mapping[str, Any]) -> str:
 
 
 def _kind(metadata: Mapping[str, Any]) -> str:
-    return type_name(str(metadata["type"]))
+    """Return the last part of the type's token, which people may see under another name."""
+    return str(metadata["type"].rpartition(":")[2])
 
 
 def _is_custom(metadata: Mapping[str, Any]) -> bool:

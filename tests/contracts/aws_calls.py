@@ -166,7 +166,12 @@ CALLS: Mapping[str, tuple[Operation, ...]] = {
     "aws:ec2/natGateway:NatGateway": (
         Operation(
             name="CreateNatGateway",
-            members={"allocationId": "AllocationId", "subnetId": "SubnetId", "tags": tagged("natgateway")},
+            members={
+                "allocationId": "AllocationId",
+                "secondaryAllocationIds": "SecondaryAllocationIds",
+                "subnetId": "SubnetId",
+                "tags": tagged("natgateway"),
+            },
         ),
     ),
     "aws:ec2/routeTable:RouteTable": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from hashlib import sha256
 from pathlib import Path
@@ -168,14 +169,15 @@ def unit(name: str, state: str, *, result: str = "success", status: int = 0, res
     """Return what ``systemctl show`` prints of a unit with that state, such as ``inactive/dead``."""
     active, sub = state.split("/")
     load = "not-found" if sub == "not-found" else "loaded"
-    now = int(float(Path("/proc/uptime").read_text().split()[0]))
     words = {"unit": name, "load": load, "active": active, "sub": "dead" if load == "not-found" else sub}
-    return UNIT.format(result=result, status=status, restarts=restarts, since=(now - ago) * 1_000_000, **words)
+    return UNIT.format(result=result, status=status, restarts=restarts, since=f"@{ago}@", **words)
 
 
 def services(folder: Path, shown: str | None, *needed: str, enabled: str = "none") -> tuple[int, str]:
     """Return exit code and output of the script where systemd shows these units; None when it cannot be asked."""
-    (folder / "units").write_text(shown or "")
+    now = int(float(Path("/proc/uptime").read_text().split()[0]))
+    ages = re.sub(r"@(\d+)@", lambda age: str((now - int(age[1])) * 1_000_000), shown or "")
+    (folder / "units").write_text(ages)
     show = "echo no bus >&2; exit 1" if shown is None else f"cat {folder}/units"
     program(folder, "systemctl", f'case $1 in show) {show} ;; is-enabled) [ "$3" = {enabled} ] ;; esac')
     program(folder, "journalctl", JOURNAL)

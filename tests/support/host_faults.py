@@ -145,7 +145,8 @@ StartLimitIntervalSec=0
     """
     undo = f"systemctl stop longhaul-crash; rm -f {unit}; systemctl daemon-reload"
     with on(project, name, script, undo=undo):
-        says = r"longhaul-crash\.service is restarted again and again, \d+ times so far \(.+, Result=\S+(, ExecMainStatus=1)?\)"
+        says = r"longhaul-crash\.service is restarted again and again, "
+        says += r"\d+ times so far \(.+, Result=\S+(, ExecMainStatus=1)?\)"
         yield Caught(says=rf"{says}: out of luck( \| out of luck)?")
 
 

@@ -10,7 +10,12 @@ from clouds.base.pool_section import Pool
 from components.model import Environment, load, plan
 from components.model.network import cluster_dns
 from components.model.nodes.host_nodes import host_node_name
-from components.model.secrets.certificates import ADMINISTRATORS_GROUP, KUBELET_CLIENTS, NODE_CONTROLLER
+from components.model.secrets.certificates import (
+    ADMINISTRATORS_GROUP,
+    AUTOSCALER_USER,
+    KUBELET_CLIENTS,
+    NODE_CONTROLLER,
+)
 from components.objects import dns, dns_servers, network_policy_warning, pod_priorities, training_tolerations
 from contract.annotations import FIELD_MANAGER, SKIP_AWAIT
 from contract.users import BOOTSTRAPPERS, JOIN_USER
@@ -75,6 +80,7 @@ def test_groups_are_bound_to_what_they_need_and_nothing_else(program: Program) -
         ("Group", KUBELET_CLIENTS, "system:monitoring"),
         ("User", NODE_CONTROLLER, NODE_CONTROLLER),
         ("User", JOIN_USER, JOIN_USER),
+        ("User", AUTOSCALER_USER, AUTOSCALER_USER),
         ("ServiceAccount", "coredns", "longhaul:coredns"),
     }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from components.model.secrets.vault import ISSUERS
 from longhaul.engine.phase_outcome import PhaseOutcome, combined_exit_code
 from longhaul.terminal.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
@@ -311,3 +312,13 @@ def test_renewed_certificates_are_handed_out_whatever_else_failed(
     assert done.returncode == code
     assert "dev-etcd-0 could not fetch its renewed certificates" in done.stderr
     assert "it tries every ten minutes" in done.stderr
+
+
+def test_changed_issuers_are_handed_out(checkout: Checkout, engine: FakeEngine) -> None:
+    """Whatever name people read for the type of the setting that has them."""
+    engine.has_stack()
+    kind = CERTIFICATE.replace("Certificate", "Setting")
+    engine.logs(begins("update", f"dev-{ISSUERS}", kind), ends("update", f"dev-{ISSUERS}", kind))
+    done = checkout.run(*ALL, "--only", "infrastructure")
+    assert done.returncode == 0
+    assert "dev-api-0 could not fetch its changed issuers" in done.stderr
