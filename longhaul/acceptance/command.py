@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from longhaul.acceptance.time_limit import Deadline
 
 HELP = "make a small environment, check it from end to end, and take it down; or check one as it is"
-TAKES_REST = False
+REST = ""
 
 MOST_TIME = "3h"
 """Default limit of a whole run: Azure needs half an hour or more to make a VPN gateway (docs/getting-started.md, 7),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from longhaul.access.steps import AccessRun
 
 HELP = "show who gets in, hand out a profile, revoke a person's access"
-TAKES_REST = False
+REST = ""
 OF_PEOPLE = ("revoke", "restore")
 
 

@@ -10,7 +10,7 @@ from longhaul.project.context import context, enter_lab
 from longhaul.project.invocation import Invocation
 
 HELP = "run ansible-playbook on gateways and hosts; its arguments go after --, and the default playbook is site.yml"
-TAKES_REST = True
+REST = "ANSIBLE_OPTION"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

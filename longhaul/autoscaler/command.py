@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from longhaul.project.checkout import Project
 
 HELP = "size pools: add machines for waiting pods, and end idle machines"
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

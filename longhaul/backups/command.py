@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from longhaul.etcd_backups.listing import ListedBackup
 
 HELP = "list the backups of both etcd clusters; --now makes one, --verify restores the newest into a folder"
-TAKES_REST = False
+REST = ""
 SHOWN = 20
 """Largest number of backups that are listed without ``--all``."""
 

@@ -11,9 +11,9 @@ from longhaul.project.context import context, enter_lab
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import Exit
 
-__all__ = ["HELP", "TAKES_REST", "add_arguments", "run"]
+__all__ = ["HELP", "REST", "add_arguments", "run"]
 
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,7 +27,8 @@ class Command(Protocol):
     """Interface of each module ``longhaul/<command>/command.py``."""
 
     HELP: str
-    TAKES_REST: bool
+    REST: str
+    """Name of the words after ``--`` in the usage; empty for a command that takes none."""
 
     def add_arguments(self, parser: argparse.ArgumentParser, /) -> None:
         """Declare the command's own options."""

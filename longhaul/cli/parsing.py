@@ -13,6 +13,8 @@ from longhaul.project.checkout import example_names
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import Exit, help_text
 
+USAGE, COLUMNS = "usage: ", 80
+"""Prefix of the usage, and the width in which it is shown."""
 DESCRIPTION = "Build, inspect and take down the cluster that an environment file describes"
 
 
@@ -55,7 +57,19 @@ def parser(first: str = "") -> argparse.ArgumentParser:
             "--project", metavar="DIR", help="the checkout (default: this folder, or the nearest checkout above it)"
         )
         module.add_arguments(sub)
+        if module.REST:
+            _show_rest(sub, module.REST)
     return top
+
+
+def _show_rest(grammar: argparse.ArgumentParser, words: str) -> None:
+    """Show in the usage that a command takes words after ``--``: argparse does not know them."""
+    *lines, last = grammar.format_usage().removeprefix(USAGE).rstrip().splitlines()
+    shown = f"[-- {words} ...]"
+    indentation = " " * len(f"{USAGE}{grammar.prog} ")
+    fits = len(last) + len(shown) < COLUMNS - (0 if lines else len(USAGE))
+    rest = [f"{last} {shown}"] if fits else [last, f"{indentation}{shown}"]
+    grammar.usage = "\n".join((*lines, *rest)).replace("%", "%%")
 
 
 def parse(argv: Sequence[str]) -> Invocation:
@@ -73,11 +87,11 @@ def parse(argv: Sequence[str]) -> Invocation:
         grammar.exit(Exit.USAGE)
     _take_late(options, unknown)
     if unknown:
-        after = "; arguments for the program that it runs go after --" if command(options.command).TAKES_REST else ""
+        after = "; arguments for the program that it runs go after --" if command(options.command).REST else ""
         meant = _meant(unknown[0], _options_of(options.command))
         grammar.error(f"unrecognized arguments: {' '.join(unknown)}{meant}{after}")
     rest = tuple(argv[split + 1 :])
-    if rest and not command(options.command).TAKES_REST:
+    if rest and not command(options.command).REST:
         grammar.error(f"{options.command} takes nothing after --")
     return Invocation(command=options.command, options=options, rest=rest, argv=tuple(argv))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from longhaul.depot.gather import DepotSources
 
 HELP = "fill, check or serve a folder with everything that machines install; for sites without the internet"
-TAKES_REST = False
+REST = ""
 _MIB = 1 << 20
 
 

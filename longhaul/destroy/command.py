@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 HELP = "take the whole environment down; its file must say `destroyable: true`"
-TAKES_REST = True
+REST = "ENGINE_OPTION"
 
 CONTAINED = ("azure-native:", "pulumi-python:dynamic")
 """Types of resources that are deleted with their resource group, or that are only an action."""

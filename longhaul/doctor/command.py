@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from longhaul.doctor.target import DoctorTarget
 
 HELP = "check whether everything that an environment needs exists and is allowed; changes nothing in a cloud"
-TAKES_REST = False
+REST = ""
 
 LIMIT_S = 60.0
 """Default time limit of one check, seconds."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from longhaul.racks.verdicts import HostResults
 
 HELP = "turn gateways and hosts from bare systems into Ready nodes; each gets a verdict"
-TAKES_REST = True
+REST = "ANSIBLE_OPTION"
 SCAN_KEYS = "scan-keys"
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from longhaul.image.bake import Bake
 
 HELP = "bake a versioned machine image for a site in a cloud, with Packer"
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

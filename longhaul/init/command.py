@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from longhaul.init.answers import Answers
 
 HELP = "begin an environment: write a small valid file from a few answers or flags"
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ from longhaul.terminal.exits import Exit
 from longhaul.terminal.say import say
 
 HELP = f"write an administrator's kubeconfig, good for {ADMINISTRATOR_HOURS} hours, and print its path"
-TAKES_REST = False
+REST = ""
 BREAK_GLASS = "break-glass"
 
 

@@ -9,7 +9,7 @@ from longhaul.project.invocation import Invocation
 from longhaul.terminal.exits import Exit
 
 HELP = login.HELP
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

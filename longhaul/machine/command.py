@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from longhaul.vault.quarantine import QuarantineVault
 
 HELP = "isolate a machine that an attacker controls (`quarantine`); its disk is kept for an investigation"
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from longhaul.judgement.preview_document import PreviewDocument
 
 HELP = "show what `up` would do, by site and machine, with a verdict; needs no account, and changes nothing"
-TAKES_REST = True
+REST = "ENGINE_OPTION"
 
 FORMATS = ("text", "markdown", "json")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 HELP = "read the clouds' public prices, and compute an environment's cost"
-TAKES_REST = False
+REST = ""
 
 OLD_DAYS = 90
 """Age in days beyond which a price counts as old. Our own choice: EC2 keeps spot prices for the same time

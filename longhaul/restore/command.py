@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from longhaul.vault.restore_record import UnfinishedRestore
 
 HELP = "restore etcd clusters from backups when their quorum is lost for good; another run continues a killed one"
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from longhaul.review.outcome import Review
 
 HELP = "show what a change does to each environment, for its pull request"
-TAKES_REST = False
+REST = ""
 
 FORMATS = ("text", "markdown", "json")
 

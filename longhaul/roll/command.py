@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from longhaul.roll.loop import Roll, RollSettings
 
 HELP = "update a pool's machines to its new image, or hosts to new versions; each machine once its work has ended"
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

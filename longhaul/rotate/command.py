@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 HELP = "replace a key while the cluster keeps running; the next run finishes a killed one"
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

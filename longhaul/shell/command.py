@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 HELP = "open a shell on a machine, or run the command after --; its exit code is passed on"
-TAKES_REST = True
+REST = "COMMAND"
 
 OF_CONTROL_PLANE = "Go through a bastion of Azure's, if you have made one: `az network bastion ssh` to {machine}."
 OF_POOL = (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from longhaul.costs.cost import EnvironmentCost
 
 HELP = "show an environment from its file alone, as text or as a picture; --example needs no file"
-TAKES_REST = False
+REST = ""
 
 FORMATS = ("text", "json", "svg", "html")
 TEXT = FORMATS[0]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 HELP = "show machines, etcd, API servers, gateways, links, nodes and add-ons; each with a verdict and its reason"
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

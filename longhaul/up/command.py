@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 HELP = "make the environment as its file says; the next run finishes a killed one"
-TAKES_REST = True
+REST = "ENGINE_OPTION"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from components.model.loading.load import Examined
 
 HELP = "check one environment file, or all of them together"
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from longhaul.client.vpn.session import Source
 
 HELP = command.HELP
-TAKES_REST = False
+REST = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

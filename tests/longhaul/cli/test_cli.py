@@ -12,7 +12,7 @@ import pytest
 from components.model.depots.section import EXAMPLE_AUTHORITY
 from longhaul import cli
 from longhaul.cli import main
-from longhaul.cli.command_list import COMMANDS, GROUPS, listing
+from longhaul.cli.command_list import COMMANDS, GROUPS, command, listing
 from longhaul.terminal.exits import Exit, meanings
 from tests.longhaul.conftest import Checkout, FakeEngine
 from tests.model import make
@@ -21,7 +21,7 @@ SCREEN = (100, 43)
 """Columns and lines that ``--help`` may take."""
 
 
-@pytest.mark.parametrize("words", [["--help"], *([command, "--help"] for command in COMMANDS)])
+@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in COMMANDS)])
 def test_help_tells_every_exit_code(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(words)
@@ -29,6 +29,16 @@ def test_help_tells_every_exit_code(words: list[str], capsys: pytest.CaptureFixt
     text = capsys.readouterr().out
     said = meanings(None if words == ["--help"] else words[0])
     assert all(f"{code:>3}  {meaning}" in text for code, meaning in said.items())
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if command(name).REST])
+def test_usage_shows_the_words_after_two_hyphens(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    usage = capsys.readouterr().out.split("\n\n")[0]
+    assert usage.startswith(f"usage: longhaul {name} [-h]")
+    assert usage.endswith(f"[-- {command(name).REST} ...]")
+    assert max(map(len, usage.splitlines())) <= 80
 
 
 def test_a_refusal_is_told_in_each_commands_own_words() -> None:
