@@ -25,6 +25,9 @@ INSIDE = "LONGHAUL_LAB"
 ON_LAPTOP = "LONGHAUL_LAB_LAPTOP"
 """Environment variable that is not empty in processes on the lab's laptop, which has no port on the host."""
 
+SMALL, FULL = "lab", "full"
+"""Environments of the lab that ``make lab`` starts, and of the lab with everything."""
+
 PASSED = ("LONGHAUL_DEBUG", "LONGHAUL_PULUMI", "NO_COLOR", "TERM", "XDG_STATE_HOME")
 """The user's variables that are passed on to the lab's operator."""
 
@@ -98,12 +101,12 @@ def _become(path: str, command: list[str]) -> NoReturn:
 
 
 def require_cloud(environment: Environment) -> None:
-    """Refuse an environment whose Azure subscription is a placeholder: only a lab can simulate it."""
+    """Refuse an environment whose Azure subscription is a placeholder: it is that of a lab, which is not up."""
     for name, subscription in _imaginary(environment):
+        other = f" (`{lab_command(FULL)}` for {FULL})" if environment.name == SMALL else ""
         raise CommandError(
-            f"{environment.name} is an example, and there is nothing to ask: no lab of it is up, and the "
-            f"subscription in its file (sites.{name}.subscription: {subscription}) is none that Azure has. "
-            f"Write a subscription of yours; or `{lab_command(environment.name)}`, where a lab can build it",
+            f"the lab {environment.name!r} is not up: `{lab_command(environment.name)}` starts it{other}. For real "
+            f"clouds, write your subscription into sites.{name}.subscription, which has a placeholder ({subscription})",
             code=Exit.UNREACHABLE,
         )
 
@@ -130,7 +133,7 @@ def lab_down(env: str) -> CommandError:
 
 def lab_command(env: str) -> str:
     """Return the command that brings a lab up."""
-    return "make lab" if env == "lab" else f"make lab ENV={env}"
+    return "make lab" if env == SMALL else f"make lab ENV={env}"
 
 
 def find_lab(project: Path, env: str) -> Lab | None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from components.model import load
 from lab.state import InitRecord
 from longhaul.project.checkout import find_project
 from longhaul.project.context import Context
-from longhaul.project.lab_seam import ON_LAPTOP, find_lab
-from longhaul.terminal.exits import Exit
+from longhaul.project.lab_seam import ON_LAPTOP, find_lab, require_cloud
+from longhaul.terminal.exits import CommandError, Exit
 from tests.longhaul.conftest import UP, Checkout, FakeEngine
 from tests.model import make
 from tests.support.programs import write_program
@@ -77,9 +78,14 @@ def test_an_example_that_is_nowhere_is_told_so(checkout: Checkout, command: str)
     checkout.write(raw)
     done = checkout.run(command, "--env", "dev")
     assert done.returncode == Exit.UNREACHABLE
-    assert "dev is an example, and there is nothing to ask: no lab of it is up" in done.stderr
-    assert "(sites.weu.subscription: 00000000-0000-4000-8000-000000000001) is none that Azure has" in done.stderr
-    assert "`make lab ENV=dev`" in done.stderr
+    assert "the lab 'dev' is not up: `make lab ENV=dev` starts it. For real clouds, write your" in done.stderr
+    assert "sites.weu.subscription, which has a placeholder (00000000-0000-4000-8000-000000000001)" in done.stderr
+
+
+def test_the_smaller_lab_names_the_lab_with_everything_too(root: Path) -> None:
+    with pytest.raises(CommandError, match=r"not up: `make lab` starts it \(`make lab ENV=full` for full\)") as raised:
+        require_cloud(load(root / "stacks" / "Pulumi.lab.yaml"))
+    assert raised.value.code is Exit.UNREACHABLE
 
 
 def test_a_preview_needs_no_lab(checkout: Checkout, engine: FakeEngine, lab: Path) -> None:
