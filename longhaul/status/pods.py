@@ -10,7 +10,8 @@ from clouds.base.phrases import counted
 from contract.reasons.status import StatusReason
 from longhaul.report.status_verdict import StatusVerdict
 from longhaul.status.observed import Observed
-from longhaul.status.symptoms import SymptomSubject, symptom_of
+from longhaul.status.symptom import SymptomSubject
+from longhaul.status.symptoms import symptom_of
 from longhaul.status.waiting_pods import WaitingPod
 from longhaul.terminal.ages import age
 

@@ -25,7 +25,8 @@ from longhaul.status.pods import PodsStatus, judge_pods
 from longhaul.status.pools import PoolStatus, judge_pools, judge_unjoined
 from longhaul.status.quarantine import QuarantineStatus, judge_quarantine
 from longhaul.status.rotations import RotationStatus, judge_rotations
-from longhaul.status.symptoms import SymptomSubject, advised
+from longhaul.status.symptom import SymptomSubject
+from longhaul.status.symptoms import advised
 
 if TYPE_CHECKING:
     from components.model import Environment, Machine
@@ -121,33 +122,47 @@ class Status:
 def judge(environment: Environment, machines: Sequence[Machine], observed: Observed, *, inside: bool) -> Status:
     """Return the environment's status; ``inside`` means a lab, where API and gateways are reachable from here."""
     env = environment.name
+    servers = [machine.name for machine in machines if machine.role is Role.API]
     racks = {link.name for link in links(environment) if _has_rack(environment, link.first, link.second)}
     return Status(
         environment=env,
         machines=(
             *(advised(_machine(machine, observed), env, SymptomSubject.CONTROL_MACHINE) for machine in machines),
-            *_unexpected(machines, observed),
+            *(advised(machine, env, SymptomSubject.CONTROL_MACHINE) for machine in _unexpected(machines, observed)),
         ),
-        etcd_clusters=tuple(_etcd(environment, role, tuple(machines), observed) for role in Role if role.is_etcd),
-        api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
+        etcd_clusters=tuple(
+            advised(_etcd(environment, role, tuple(machines), observed), env, SymptomSubject.ETCD_CLUSTER)
+            for role in Role
+            if role.is_etcd
+        ),
+        api=advised(_api(servers, observed, inside=inside), env, SymptomSubject.API),
         gateways=tuple(
-            advised(gateway, env, SymptomSubject.GATEWAY, SymptomSubject.HOST)
+            advised(gateway, env, SymptomSubject.GATEWAY, SymptomSubject.HOST, in_lab=inside)
             for gateway in judge_gateways(environment, observed, inside=inside)
         ),
         links=tuple(
-            advised(link, env, SymptomSubject.RACK_LINK if link.name in racks else SymptomSubject.CLOUD_LINK)
+            advised(
+                link, env, SymptomSubject.RACK_LINK if link.name in racks else SymptomSubject.CLOUD_LINK, in_lab=inside
+            )
             for link in judge_links(environment, observed)
         ),
         nodes=(
-            *(advised(node, env, *_subjects(node)) for node in judge_nodes(environment, observed, lab=inside)),
+            *(
+                advised(node, env, *_subjects(node), in_lab=inside)
+                for node in judge_nodes(environment, observed, lab=inside)
+            ),
             *judge_unjoined(environment, observed),
         ),
-        pools=judge_pools(environment, observed),
+        pools=tuple(
+            # Each host has a row of its own.
+            pool if pool.name == HOSTS else advised(pool, env, SymptomSubject.POOL)
+            for pool in judge_pools(environment, observed)
+        ),
         addons=tuple(advised(addon, env, SymptomSubject.ADDON) for addon in judge_addons(environment, observed)),
         pods=judge_pods(env, observed),
         rotations=judge_rotations(env, observed),
-        quarantine=judge_quarantine(
-            environment, [machine.name for machine in machines if machine.role is Role.API], observed
+        quarantine=tuple(
+            advised(entry, env, SymptomSubject.QUARANTINE) for entry in judge_quarantine(environment, servers, observed)
         ),
     )
 
@@ -178,13 +193,12 @@ def _machine_status(machine: Machine, observed: Observed) -> MachineStatus:
             role=machine.role,
             verdict=StatusVerdict.MISSING,
             reason=StatusReason.NOT_IN_CLOUD,
-            message="it is in the environment's file, but not in the cloud: `longhaul up` makes it",
+            message="it is in the environment's file, but not in the cloud",
         )
     answer = observed.answers.get(machine.name)
     if answer is None:
-        way = ": `longhaul up` starts it" if view.power in STILL else ""
         verdict, reason = StatusVerdict.DOWN, StatusReason.NOT_RUNNING
-        message = f"the cloud reports that it is {view.power or 'in no known state'}{way}"
+        message = f"the cloud reports that it is {view.power or 'in no known state'}"
     elif view.provisioning.lower() == "failed":
         verdict, reason = StatusVerdict.UNHEALTHY, StatusReason.PROVISIONING_FAILED
         message = "the cloud failed to provision it"
@@ -336,8 +350,8 @@ def _described(member: MemberReport | None) -> str:
     return ", ".join([*words, f"{member.db_size_bytes / 2**20:.1f} MiB"])
 
 
-def _api(servers: Sequence[Machine], observed: Observed, *, inside: bool) -> ApiStatus:
-    ready = sum(server.name in observed.answers and observed.answers[server.name].ready for server in servers)
+def _api(servers: Sequence[str], observed: Observed, *, inside: bool) -> ApiStatus:
+    ready = sum(server in observed.answers and observed.answers[server].ready for server in servers)
     counted = f"{ready} of {len(servers)} servers ready"
     endpoint = observed.endpoint
     if not ready:

@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 
 from components.model import Environment, control_machines, load, plan
+from contract.documents.node_answers import MachineCheck
 from contract.reasons.status import StatusReason
+from lab.__main__ import _parser as lab_parser
 from longhaul import cli
 from longhaul.cluster.nodes import node as node_view
 from longhaul.control_plane.node_answers import NodeAnswer
 from longhaul.report.status_verdict import StatusVerdict
-from longhaul.status.observed import ClusterView, LateLease, Observed
+from longhaul.status.observed import CloudView, ClusterView, LateLease, Observed
 from longhaul.status.ssh_probes import SshProbe
-from longhaul.status.symptoms import SYMPTOMS, SymptomSubject
+from longhaul.status.symptom import SymptomSubject
+from longhaul.status.symptoms import SYMPTOMS
 from longhaul.status.text import to_text
 from longhaul.status.verdicts import Status, judge
 from longhaul.status.waiting_pods import WaitingPod
@@ -41,8 +44,8 @@ def judged(environment: Environment, **parts: Any) -> Status:
     machines = control_machines(environment, plan(environment))
     answers = {machine.name: NodeAnswer(ready=True) for machine in machines}
     observed = Observed(
-        cloud={machine.name: RUNNING for machine in machines},
         **{
+            "cloud": {machine.name: RUNNING for machine in machines},
             "answers": answers,
             "endpoint": REACHED,
             "tunnels": TUNNELS,
@@ -133,14 +136,77 @@ def test_pods_that_wait_are_told_and_are_no_fault(environment: Environment) -> N
 
 
 def test_every_command_is_one_and_every_reason_of_a_subject_has_one_symptom() -> None:
-    names = {"env": "lab", "name": "x", "namespace": "n", "claim": "c"}
+    names = {"env": "lab", "name": "tunnels", "namespace": "n", "claim": "c"}
     for symptom in SYMPTOMS:
-        commands = [symptom.look, symptom.mend, *re.findall(r"`(longhaul [^`]+)`", symptom.advice)]
-        for words in (shlex.split(command.format(**names)) for command in commands if command):
+        in_text = re.findall(r"`((?:longhaul|python -m lab) [^`]+)`", f"{symptom.advice} {symptom.lab}")
+        for words in (shlex.split(part.format(**names)) for part in [symptom.look, symptom.mend, *in_text] if part):
             if words[0] == "longhaul":
                 assert cli.parse(words[1:]).command == words[1]
+            elif words[0] == "python":
+                assert lab_parser().parse_args(words[3:]).verb == words[3]
             else:
                 assert words[0] == "kubectl"
-    pairs = [(symptom.subject, reason) for symptom in SYMPTOMS for reason in symptom.reasons]
-    assert len(pairs) == len(set(pairs))
-    assert {subject for subject, _ in pairs} == {*SymptomSubject}
+    keys = [(symptom.subject, reason, symptom.words) for symptom in SYMPTOMS for reason in symptom.reasons]
+    assert len(keys) == len(set(keys))
+    assert {subject for subject, *_ in keys} == {*SymptomSubject}
+
+
+def test_a_symptom_with_words_comes_before_the_one_of_any_message() -> None:
+    any_message = set[tuple[SymptomSubject | None, StatusReason]]()
+    for symptom in SYMPTOMS:
+        pairs = {(symptom.subject, reason) for reason in symptom.reasons}
+        assert pairs.isdisjoint(any_message)
+        any_message |= pairs if not symptom.words else set()
+
+
+def test_every_message_of_status_is_plain_text() -> None:
+    shown = {StatusReason.CORDONED}  # the verdict is ok, so the row is for the page
+    sentences = [item.sentence(env="e", name="n", namespace="n", claim="c") for item in SYMPTOMS if item.subject]
+    rows = zip((item for item in SYMPTOMS if item.subject), sentences, strict=True)
+    assert [sentence for item, sentence in rows if "](" in sentence and shown.isdisjoint(item.reasons)] == []
+
+
+def machines(environment: Environment, *, cloud: CloudView | None = RUNNING, detail: str = "") -> dict[str, str]:
+    """Return the messages about machines when the first member's machine is so."""
+    names = [machine.name for machine in control_machines(environment, plan(environment))]
+    view = {} if cloud is None else {"lab-etcd-0": cloud}
+    bad = NodeAnswer(ready=False, checks=(MachineCheck(name="healthy", ok=False, detail=detail),))
+    answers = {"lab-etcd-0": bad} if cloud is RUNNING else {}
+    status = judged(
+        environment,
+        cloud={**dict.fromkeys(names[1:], RUNNING), **view},
+        answers={**{name: NodeAnswer(ready=True) for name in names[1:]}, **answers},
+    )
+    return {machine.name: machine.message for machine in status.machines}
+
+
+def test_a_machine_that_is_off_or_gone_is_mended_by_up_alone(environment: Environment) -> None:
+    off = machines(environment, cloud=CloudView(provisioning="Succeeded", power="stopped"))["lab-etcd-0"]
+    gone = machines(environment, cloud=None)["lab-etcd-0"]
+    assert off.startswith("the cloud reports that it is stopped; to mend: `longhaul up --env lab`, which starts it")
+    assert "not in the cloud; to mend: `longhaul up --env lab`, which" in gone
+
+
+@pytest.mark.parametrize(
+    ("detail", "command"),
+    [
+        ("alarm NOSPACE: full: `longhaul up --reclaim etcd`", "longhaul up --env lab --reclaim etcd --only"),
+        ("the data disk is full: 0 MiB free", "longhaul up --env lab --replace lab-etcd-0`, unless it is the learner"),
+        ("fdatasync takes 9 ms", "longhaul shell --env lab lab-etcd-0 -- journalctl --unit longhaul-disk-gate"),
+    ],
+)
+def test_a_fault_of_etcd_has_the_commands_of_its_message(environment: Environment, detail: str, command: str) -> None:
+    message = machines(environment, detail=detail)["lab-etcd-0"]
+    assert command in message
+    assert "if it stays so" not in message
+
+
+def test_the_alarm_corrupt_names_the_machine_to_replace_alone(environment: Environment) -> None:
+    detail = "alarm CORRUPT, the cluster refuses writes: `longhaul up --replace lab-etcd-2`"
+    assert machines(environment, detail=detail)["lab-etcd-0"] == f"healthy: {detail}"
+
+
+def test_in_a_lab_the_command_of_its_power_switch_is_named_too(environment: Environment) -> None:
+    silent = {"lab-gw-0": SshProbe(reached=False, reason="no answer")}
+    gateway = judged(environment, ssh_probes=silent).gateways[0].message
+    assert "in a lab also: `python -m lab power lab-gw-0 on --env lab`" in gateway
