@@ -62,3 +62,6 @@ random for each object and is lost with a killed run. With a fixed name, the nex
 objects."""
 SKIP_AWAIT = "pulumi.com/skipAwait"
 """Annotation, ``true``, of an object: Pulumi's provider does not wait until the object is ready."""
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+"""Annotation of a claim whose pod has a node, so that its volume can be made there (kubernetes 1.36,
+``k8s.io/component-helpers/storage/volume``, ``AnnSelectedNode``)."""

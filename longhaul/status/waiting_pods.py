@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from contract.annotations import SELECTED_NODE
 from contract.kubernetes.api import Api
+from contract.kubernetes.paths import CLAIMS, PODS, STORAGE_CLASSES
 from contract.kubernetes.times import parse_time
 from contract.object_names import SYSTEM_NAMESPACE
 from contract.reasons.status import StatusReason
 
 Object = Mapping[str, Any]
 
-PODS = "/api/v1/pods"
-CLAIMS = "/api/v1/persistentvolumeclaims"
-CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 SCHEDULING = timedelta(minutes=2)
 """Time without a node after which a pod is shown."""
 STARTING = timedelta(minutes=10)
@@ -37,9 +36,6 @@ IMAGE_STATES = frozenset(
 CRASHED = "CrashLoopBackOff"
 CREATING = frozenset({"ContainerCreating", "PodInitializing"})
 """Reasons of a waiting container without a fault so far (kubernetes 1.36, ``pkg/kubelet/kubelet_pods.go``)."""
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-"""Annotation of a claim whose pod has a node, so that its volume can be made there (kubernetes 1.36,
-``k8s.io/component-helpers/storage/volume``, ``AnnSelectedNode``)."""
 LATER = "WaitForFirstConsumer"
 """Binding mode of a class whose volumes are made once the scheduler has chosen a node."""
 LONGEST = 300
@@ -67,7 +63,7 @@ def waiting_pods(api: Api) -> Iterator[WaitingPod]:
     classes: dict[str, Object] = {}
     if any(map(_claim_names, pods)):
         claims = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in api.items(CLAIMS)}
-        classes = {item["metadata"]["name"]: item for item in api.items(CLASSES)}
+        classes = {item["metadata"]["name"]: item for item in api.items(STORAGE_CLASSES)}
     now = api.now() if pods else None
     views = [view for pod in pods if now and (view := _view(pod, claims, classes, now))]
     yield from sorted(views, key=lambda view: (view.since, view.namespace, view.name))

@@ -13,7 +13,7 @@ from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
 from contract.kubernetes.drain import OVER
 from contract.kubernetes.lease import LEASES, holder_of
-from contract.kubernetes.paths import NAMESPACES, NODES, PODS
+from contract.kubernetes.paths import CLAIMS, NAMESPACES, NODES, PODS, STORAGE_CLASSES
 from contract.labels import TEAM_LABEL
 from contract.object_names import AUTOSCALER
 from services.autoscaler.cluster_snapshot import ClusterNode, DaemonPod, Gang, PendingPod
@@ -35,9 +35,7 @@ LIMIT_RANGES = "/api/v1/limitranges"
 RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 POD_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
-CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
-STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 CSI_DRIVERS = "/apis/storage.k8s.io/v1/csidrivers"
 CAPACITIES = "/apis/storage.k8s.io/v1/csistoragecapacities"

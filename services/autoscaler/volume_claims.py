@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from contract.annotations import SELECTED_NODE
 from contract.kubernetes.quantities import whole
 from contract.labels import REGION_LABEL, ZONE_LABEL
 from services.autoscaler.free_volumes import STORAGE, VolumeStock, class_of, requested_storage
@@ -20,7 +21,6 @@ Terms = tuple[NodeSelectorTerm, ...]
 DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 """Annotations of the default class, which claims without a class get (kubernetes 1.36, ``pkg/volume/util``,
 ``IsDefaultAnnotation``)."""
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
 NOT_PROVISIONED = "kubernetes.io/no-provisioner"
 ZONES = {
     "failure-domain.beta.kubernetes.io/zone": ZONE_LABEL,

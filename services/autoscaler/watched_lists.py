@@ -12,14 +12,13 @@ from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError, Object
 from contract.kubernetes.drain import OVER
 from contract.kubernetes.lease import LEASES
-from contract.kubernetes.paths import NAMESPACES, NODES, PODS
+from contract.kubernetes.paths import CLAIMS, NAMESPACES, NODES, PODS, STORAGE_CLASSES
 from contract.kubernetes.readiness import is_ready
 from contract.kubernetes.watch import Watch, following
 from services.autoscaler.cluster_state import (
     ATTACHMENTS,
     BUDGETS,
     CAPACITIES,
-    CLAIMS,
     CSI_DRIVERS,
     CSI_NODES,
     DAEMON_SETS,
@@ -27,7 +26,6 @@ from services.autoscaler.cluster_state import (
     OPTIONAL,
     PRIORITY_CLASSES,
     RUNTIME_CLASSES,
-    STORAGE_CLASSES,
     TEMPLATES,
     VOLUMES,
     ListedObjects,

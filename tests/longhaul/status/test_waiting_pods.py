@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from contract.kubernetes.api import Api
+from contract.kubernetes.paths import CLAIMS, PODS, STORAGE_CLASSES
 from contract.reasons.status import StatusReason
 from longhaul.status.observed import ApiEndpoint, ClusterView, Observed
 from longhaul.status.pods import judge_pods
-from longhaul.status.waiting_pods import CLAIMS, CLASSES, PODS, WaitingPod, waiting_pods
+from longhaul.status.waiting_pods import WaitingPod, waiting_pods
 
 NOW = datetime(2026, 1, 2, 4, tzinfo=UTC)
 UNBOUND = (
@@ -27,7 +28,11 @@ class Lists(Api):
     """The API as lists, by their path."""
 
     def __init__(self, **lists: list[dict[str, Any]]) -> None:
-        self.lists = {PODS: lists.pop("pods"), CLAIMS: lists.get("claims", []), CLASSES: lists.get("classes", [])}
+        self.lists = {
+            PODS: lists.pop("pods"),
+            CLAIMS: lists.get("claims", []),
+            STORAGE_CLASSES: lists.get("classes", []),
+        }
         self.asked: list[str] = []
 
     def items(self, path: str, **query: str) -> Iterator[dict[str, Any]]:

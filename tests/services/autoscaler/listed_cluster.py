@@ -18,7 +18,7 @@ from clouds.base.refusals import Refusal
 from components.model.prices.book import PriceBook
 from contract.kubernetes.api import Api
 from contract.kubernetes.connection import ApiError
-from contract.kubernetes.paths import NAMESPACES, NODES, PODS
+from contract.kubernetes.paths import CLAIMS, NAMESPACES, NODES, PODS, STORAGE_CLASSES
 from longhaul.cli.examples import example
 from services.autoscaler import cluster_state
 from services.autoscaler.decision_text import action_line
@@ -41,9 +41,9 @@ class Lists(Api):
                     cluster_state.LIMIT_RANGES,
                     cluster_state.PRIORITY_CLASSES,
                     cluster_state.RUNTIME_CLASSES,
-                    cluster_state.CLAIMS,
+                    CLAIMS,
                     cluster_state.VOLUMES,
-                    cluster_state.STORAGE_CLASSES,
+                    STORAGE_CLASSES,
                     cluster_state.CSI_NODES,
                     cluster_state.CSI_DRIVERS,
                     cluster_state.CAPACITIES,

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from contract.kubernetes.paths import CLAIMS, STORAGE_CLASSES
 from longhaul.cli.examples import example
-from services.autoscaler.cluster_state import CLAIMS, CSI_NODES, DAEMON_SETS, STORAGE_CLASSES, VOLUMES
+from services.autoscaler.cluster_state import CSI_NODES, DAEMON_SETS, VOLUMES
 from tests.services.autoscaler.api_objects import Object, pod
 from tests.services.autoscaler.listed_cluster import (
     Lists,
