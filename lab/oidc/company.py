@@ -34,7 +34,7 @@ CLIENT = "longhaul"
 AUTHORITY = Path(__file__).with_name("authority.pem")
 """Certificate of the company's authority, as environments in the lab have it (``certificate_authority``)."""
 PEOPLE = {
-    "ada": {"email": "ada@corp.example", "email_verified": True, "groups": ["vision"]},
+    "ada": {"email": "ada@corp.example", "email_verified": True, "groups": ["visual"]},
     "ben": {"email": "ben@corp.example", "email_verified": True, "groups": ["speech"]},
 }
 """People by their names, with their claims."""

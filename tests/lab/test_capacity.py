@@ -24,7 +24,7 @@ from tests.support.workload import IMAGE, PORT, ask
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 ENV = "capacity"
-OWNER, BORROWER = "speech", "vision"
+OWNER, BORROWER = "speech", "visual"
 AZURE, SPOT = f"{ENV}-work", f"{ENV}-spot"
 """Scale set, and auto scaling group, that begin without a machine."""
 CORES = "1500m"

@@ -15,7 +15,7 @@ from tests.support.workload import IMAGE
 
 pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
-ENV, TEAM = "queues", "vision"
+ENV, TEAM = "queues", "visual"
 
 
 @pytest.fixture(scope="module", name="project")

@@ -159,8 +159,8 @@ def full() -> dict[str, Any]:
     }
     raw["identity"]["issuers"]["corp"] |= {"certificate_authority": AUTHORITY, "required_claims": {"tid": "t"}}
     raw["teams"] = {
-        "vision": {
-            "groups": ["corp:vision"],
+        "visual": {
+            "groups": ["corp:visual"],
             "shares": {"h100-spot": {"gpus": 2, "cores": 8, "borrow": 1, "lend": 1}},
             "priority": 5,
         }

@@ -32,7 +32,7 @@ CORES = 40
 PIN = "example.com/pin"
 """Finalizer with which a test keeps an object that is deleted."""
 GROUP = "corp:{}"
-TEAM, OTHER = "vision", "speech"
+TEAM, OTHER = "visual", "speech"
 TEAMS = {
     name: {
         "groups": [GROUP.format(name)],

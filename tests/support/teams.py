@@ -79,7 +79,7 @@ def controller(server: ApiServer, name: str) -> Person:
     user = f"system:serviceaccount:kube-system:{name}-controller"
     binding = ("create", "clusterrolebinding", f"as-{name}", "--clusterrole=cluster-admin", f"--user={user}")
     server.kubectl(*binding, check=False)
-    return Person(server=server, team="vision", kubeconfig=server.user(user))
+    return Person(server=server, team="visual", kubeconfig=server.user(user))
 
 
 def copies(kind: str) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Share(Section):
 class Team(Section):
     """A team: a namespace of its name, a queue, and the people who may use both."""
 
-    groups: tuple[GroupName, ...] = Field(min_length=1, max_length=64, examples=[["oidc:vision"]])
+    groups: tuple[GroupName, ...] = Field(min_length=1, max_length=64, examples=[["oidc:visual"]])
     """Groups, of the issuers in `identity`, whose people are in the team."""
     shares: dict[KindName, Share] = Field(min_length=1, max_length=64, examples=[{"cpu": {"cores": 64}}])
     """Kinds of capacity that the team may use, each with its share. A job uses the first kind, in this order, into

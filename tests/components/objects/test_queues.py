@@ -27,7 +27,7 @@ from tests.support.queues import deployment, job, jobset, team_queue
 pytestmark = pytest.mark.engine
 
 VERSIONS = load_spec().versions
-TEAM, OTHER = "vision", "services"
+TEAM, OTHER = "visual", "services"
 CORES = "4"
 """Cores that the team's queue may use."""
 ALONE_SAID = "write in teams' namespaces alone"

@@ -23,8 +23,8 @@ from tests.support.declared import Program, plain
 from tests.support.whole import declare_objects
 
 TEAMS = {
-    "vision": {
-        "groups": ["corp:vision", "corp:interns"],
+    "visual": {
+        "groups": ["corp:visual", "corp:interns"],
         "priority": 10,
         "shares": {"h100": {"gpus": 64, "borrow": 128}, "cpu": {"cores": 500, "lend": 100}},
     },
@@ -33,7 +33,7 @@ TEAMS = {
         "shares": {"h100": {"gpus": 128, "lend": 8}, "h100-spot": {}, "a100-40gb": {"gpus": 8, "cores": 32}},
     },
 }
-GROUPS = {"corp:auditors": {"namespaces": {"vision": "view", "research": "view"}}}
+GROUPS = {"corp:auditors": {"namespaces": {"visual": "view", "research": "view"}}}
 
 
 @pytest.fixture(scope="module", name="environment")
@@ -73,7 +73,7 @@ def quotas(
 
 def test_a_team_has_what_it_is_guaranteed_and_limits_of_borrowing_and_lending(program: Program) -> None:
     queues = objects(program, "ClusterQueue")
-    assert quotas(queues["vision"]["spec"]) == {
+    assert quotas(queues["visual"]["spec"]) == {
         "cpu": {
             "cpu": {"nominalQuota": "500", "lendingLimit": "100"},
             "nvidia.com/gpu": {"nominalQuota": "0", "borrowingLimit": "0"},
@@ -109,12 +109,12 @@ def test_what_nobody_is_guaranteed_is_the_cohort_s(program: Program) -> None:
 def test_memory_goes_with_gpus(program: Program) -> None:
     """A job that asks for little else would have the whole of a machine with GPUs."""
     queues, (cohort,) = objects(program, "ClusterQueue"), objects(program, "Cohort").values()
-    vision, speech, rest = (
+    visual, speech, rest = (
         {kind: own["memory"] for kind, own in quotas(one["spec"], of=("memory",)).items()}
-        for one in (queues["vision"], queues["speech"], cohort)
+        for one in (queues["visual"], queues["speech"], cohort)
     )
     # The largest type has 2,048 GiB for its 8 GPUs.
-    assert vision == {
+    assert visual == {
         "cpu": {"nominalQuota": "1P"},
         "h100": {"nominalQuota": f"{64 * 256}Gi", "borrowingLimit": f"{128 * 256}Gi"},
     }
@@ -136,7 +136,7 @@ def test_an_owner_takes_its_own_back_and_a_borrower_only_from_lower_borrowers(pr
         assert queue["spec"]["preemption"]["reclaimWithinCohort"] == "Any"
         assert queue["spec"]["preemption"]["borrowWithinCohort"] == {"policy": "LowerPriority"}
     values = {name: one["value"] for name, one in objects(program, "WorkloadPriorityClass").items()}
-    assert values == {"vision": 10, "speech": 0}
+    assert values == {"visual": 10, "speech": 0}
 
 
 def test_a_flavor_is_a_kind_that_every_node_of_it_is_labelled_with(program: Program, environment: Environment) -> None:
@@ -168,30 +168,30 @@ def test_a_team_s_people_are_bound_in_their_namespace_alone(program: Program) ->
         assert own["roleRef"]["name"] == "edit"
         assert [subject["name"] for subject in own["subjects"]] == declared["groups"]
     (everywhere,) = (one for name, one in objects(program, "ClusterRoleBinding").items() if name == "longhaul:teams")
-    assert [one["name"] for one in everywhere["subjects"]] == ["corp:vision", "corp:interns", "corp:speech"]
+    assert [one["name"] for one in everywhere["subjects"]] == ["corp:visual", "corp:interns", "corp:speech"]
     rules = objects(program, "ClusterRole")["longhaul:teams"]["rules"]
     assert {verb for rule in rules for verb in rule["verbs"]} == {"get", "list", "watch"}
 
 
 def test_others_may_have_rights_in_a_team_s_namespace_which_is_made_once(program: Program) -> None:
     names = [plain(one.inputs)["metadata"]["name"] for one in program.clouds() if one.inputs.get("kind") == "Namespace"]
-    assert sorted(names) == ["longhaul-queues", "research", "speech", "vision"]
-    bound = objects(program, "RoleBinding", namespace="vision")
+    assert sorted(names) == ["longhaul-queues", "research", "speech", "visual"]
+    bound = objects(program, "RoleBinding", namespace="visual")
     assert ("corp:auditors", "view") in {(one["subjects"][0]["name"], one["roleRef"]["name"]) for one in bound.values()}
 
 
 def test_a_namespace_is_its_team_s_and_has_limits(program: Program) -> None:
-    labels = objects(program, "Namespace")["vision"]["metadata"]["labels"]
-    assert (labels["longhaul.dev/team"], labels["pod-security.kubernetes.io/enforce"]) == ("vision", "baseline")
-    (limits,) = objects(program, "LimitRange", namespace="vision").values()
+    labels = objects(program, "Namespace")["visual"]["metadata"]["labels"]
+    assert (labels["longhaul.dev/team"], labels["pod-security.kubernetes.io/enforce"]) == ("visual", "baseline")
+    (limits,) = objects(program, "LimitRange", namespace="visual").values()
     least, requests = {"cpu": "10m", "memory": "16Mi"}, {"cpu": "1", "memory": "2Gi"}
     assert limits["spec"]["limits"] == [{"type": "Container", "min": least, "defaultRequest": requests}]
-    kept = objects(program, "ResourceQuota", namespace="vision")["longhaul-priorities"]["spec"]
+    kept = objects(program, "ResourceQuota", namespace="visual")["longhaul-priorities"]["spec"]
     (scope,) = kept["scopeSelector"]["matchExpressions"]
     assert kept["hard"] == {"pods": "0"}
     assert "longhaul-training" in scope["values"]
     assert {*scope["values"]} == {one.name for one in CLASSES if one.preempts and one.value > 0}
-    apart = objects(program, "ResourceQuota", namespace="vision")["longhaul-affinity"]["spec"]
+    apart = objects(program, "ResourceQuota", namespace="visual")["longhaul-affinity"]["spec"]
     assert apart["hard"] == {"pods": "0"}
     assert apart["scopeSelector"]["matchExpressions"] == [
         {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}

@@ -46,7 +46,7 @@ CORES = 20
 """Cores that each team is guaranteed: together they are all that the lab's one pool may have."""
 TEAMS = {
     name: {"groups": [GROUP.format(name)], "priority": priority, "shares": {"cpu": {"cores": CORES, "borrow": 15}}}
-    for name, priority in (("vision", 10), ("speech", 0))
+    for name, priority in (("visual", 10), ("speech", 0))
 }
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 
@@ -82,7 +82,7 @@ def _counted(cluster: ApiServer, team: str) -> bool:
 
 def _admits_no_other_queue(cluster: ApiServer) -> bool:
     other = {**JOB, "metadata": {"name": "other", "labels": {QUEUE: "other"}}}
-    words = ("create", "--dry-run=server", "--namespace=vision", "--filename=-")
+    words = ("create", "--dry-run=server", "--namespace=visual", "--filename=-")
     return ANOTHER in cluster.kubectl(*words, stdin=json.dumps(other), check=False)
 
 
@@ -96,8 +96,8 @@ def _person(server: ApiServer) -> Callable[[str], Person]:
 
 @pytest.fixture(scope="module", name="ada")
 def _ada(person: Callable[[str], Person]) -> Person:
-    """Somebody of the team vision."""
-    return person("vision")
+    """Somebody of the team visual."""
+    return person("visual")
 
 
 def test_a_member_runs_jobs_in_the_team_s_namespace_and_nowhere_else(ada: Person) -> None:
@@ -106,7 +106,7 @@ def test_a_member_runs_jobs_in_the_team_s_namespace_and_nowhere_else(ada: Person
     for namespace in ("speech", "default", "kube-system"):
         assert 'cannot create resource "jobs"' in ada.makes(JOB, namespace=namespace)
     for verb, what in (("get", "pods/log"), ("create", "pods/exec"), ("get", "workloads"), ("get", "localqueues")):
-        assert ada.may(verb, what, "--namespace=vision"), what
+        assert ada.may(verb, what, "--namespace=visual"), what
         assert not ada.may(verb, what, "--namespace=speech"), what
 
 
@@ -121,14 +121,14 @@ def test_a_member_sees_nodes_and_queues_and_changes_neither(ada: Person) -> None
         ("update", "workloads"),
         ("create", "clusterrolebindings"),
     ):
-        assert not ada.may(verb, what, "--namespace=vision"), what
-    assert not ada.may("update", "namespaces/vision")
+        assert not ada.may(verb, what, "--namespace=visual"), what
+    assert not ada.may("update", "namespaces/visual")
     assert not ada.may("get", "secrets", "--namespace=kube-system")
     assert not ada.may("get", "configmaps/longhaul-environment", "--namespace=kube-system")
 
 
 def test_nobody_else_is_of_the_team(server: ApiServer) -> None:
-    stranger = Person(server=server, team="vision", kubeconfig=server.user("eve", organizations=("corp:other",)))
+    stranger = Person(server=server, team="visual", kubeconfig=server.user("eve", organizations=("corp:other",)))
     assert "cannot create" in stranger.makes(JOB)
     assert not stranger.may("list", "clusterqueues")
 
@@ -139,7 +139,7 @@ def test_jobs_wait_in_the_team_s_queue_with_its_priority(ada: Person, person: Ca
             labels = one.made(kind)["metadata"]["labels"]
             assert (labels[QUEUE], labels[PRIORITY]) == ("default", one.team)
     named = ada.made(JOB, **{QUEUE: "default", "own": "label"})["metadata"]["labels"]
-    assert (named["own"], named[PRIORITY]) == ("label", "vision")
+    assert (named["own"], named[PRIORITY]) == ("label", "visual")
 
 
 @pytest.mark.parametrize("labels", [{QUEUE: "other"}, {PRIORITY: "speech"}])
@@ -152,21 +152,21 @@ def test_a_job_leaves_its_queue_no_more(ada: Person) -> None:
     made = ada.makes(JOB, dry=False)
     assert made["kind"] == "Job"
     for label in (f"{QUEUE}-", f"{PRIORITY}=speech"):
-        assert ANOTHER in ada.kubectl("label", "--overwrite", "--namespace=vision", "job/train", label)
-    assert "labeled" in ada.kubectl("label", "--namespace=vision", "job/train", "own=label")
-    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "job/train")
+        assert ANOTHER in ada.kubectl("label", "--overwrite", "--namespace=visual", "job/train", label)
+    assert "labeled" in ada.kubectl("label", "--namespace=visual", "job/train", "own=label")
+    assert "deleted" in ada.kubectl("delete", "--namespace=visual", "job/train")
 
 
 def test_what_jobset_itself_makes_needs_no_queue(ada: Person, server: ApiServer) -> None:
     server.kubectl("create", "clusterrolebinding", "jobset", "--clusterrole=cluster-admin", f"--user={JOBSET.user}")
-    jobset = Person(server=server, team="vision", kubeconfig=server.user(JOBSET.user))
+    jobset = Person(server=server, team="visual", kubeconfig=server.user(JOBSET.user))
     roles = ada.made(ROLES, dry=False)["metadata"]
     owner = {key: ROLES[key] for key in ("apiVersion", "kind")} | {key: roles[key] for key in ("name", "uid")}
     owner["controller"] = True
     part = {**JOB, "metadata": {**JOB["metadata"], "ownerReferences": [owner]}}
     assert PRIORITY not in jobset.made(part)["metadata"]["labels"]
     assert PARTS in jobset.makes(JOB)
-    ada.kubectl("delete", "jobset", roles["name"], "--namespace=vision")
+    ada.kubectl("delete", "jobset", roles["name"], "--namespace=visual")
 
 
 def test_no_pod_has_gpus_past_the_queue(ada: Person, server: ApiServer) -> None:
@@ -183,7 +183,7 @@ def test_no_pod_has_gpus_past_the_queue(ada: Person, server: ApiServer) -> None:
     maker = controller(server, "replicaset")
     assert PAST_THE_QUEUE in maker.makes(of_a_job(pod("past", gpus=1), owner))
     assert controller(server, "job").made(of_a_job(pod("part", gpus=1), owner))["kind"] == "Pod"
-    ada.kubectl("delete", "job", "train", "--namespace=vision")
+    ada.kubectl("delete", "job", "train", "--namespace=visual")
     words = ("create", "--dry-run=server", "--namespace=default", "--filename=-")
     assert "created" in server.kubectl(*words, stdin=json.dumps(pod("elsewhere", gpus=1)))
 
@@ -196,33 +196,33 @@ def test_nobody_makes_a_job_a_part_of_another(ada: Person) -> None:
         assert OWNED in ada.makes(of_a_job(kind, owner))
     assert ada.made(other, dry=False)["kind"] == "Job"
     patch = json.dumps({"metadata": {"ownerReferences": [owned_by_a_job(owner)]}})
-    assert OWNED in ada.kubectl("patch", "--namespace=vision", "job/other", "--type=merge", f"--patch={patch}")
+    assert OWNED in ada.kubectl("patch", "--namespace=visual", "job/other", "--type=merge", f"--patch={patch}")
     for kind in ("Deployment", "StatefulSet", "ReplicaSet"):
         assert OWNED in ada.makes(of_a_job(copies(kind), owner))
     assert ada.made(copies("Deployment"))["kind"] == "Deployment"
     assert ada.made(copies("StatefulSet"))["kind"] == "StatefulSet"
-    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "job", "train", "other")
+    assert "deleted" in ada.kubectl("delete", "--namespace=visual", "job", "train", "other")
 
 
 def test_a_job_of_a_cronjob_waits_as_any(ada: Person) -> None:
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}}
     spec = {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {**JOB["spec"], "suspend": False}}}
     assert ada.made({**cron, "spec": spec}, dry=False)["kind"] == "CronJob"
-    words = ("create", "job", "--namespace=vision", "now", "--from=cronjob/nightly", "--dry-run=server")
+    words = ("create", "job", "--namespace=visual", "now", "--from=cronjob/nightly", "--dry-run=server")
     made = json.loads(ada.kubectl(*words, "--output=json"))
     assert made["metadata"]["ownerReferences"][0]["kind"] == "CronJob"
     assert made["spec"]["suspend"]
-    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "cronjob/nightly")
+    assert "deleted" in ada.kubectl("delete", "--namespace=visual", "cronjob/nightly")
 
 
 def test_kueue_alone_starts_jobs(ada: Person, server: ApiServer) -> None:
-    kueue = Person(server=server, team="vision", kubeconfig=server.user(KUEUE.user))
+    kueue = Person(server=server, team="visual", kubeconfig=server.user(KUEUE.user))
     start = ("--type=merge", "--patch", '{"spec":{"suspend":false}}')
     for kind, plural in ((JOB, "job/train"), (ROLES, "jobset/roles")):
         assert ada.made(kind, dry=False)["kind"] == kind["kind"]
-        assert STARTED in ada.kubectl("patch", "--namespace=vision", plural, *start)
-        assert "patched" in kueue.kubectl("patch", "--namespace=vision", plural, *start, "--dry-run=server")
-        assert "deleted" in ada.kubectl("delete", "--namespace=vision", plural)
+        assert STARTED in ada.kubectl("patch", "--namespace=visual", plural, *start)
+        assert "patched" in kueue.kubectl("patch", "--namespace=visual", plural, *start, "--dry-run=server")
+        assert "deleted" in ada.kubectl("delete", "--namespace=visual", plural)
 
 
 def test_what_a_job_made_ends_with_it(ada: Person) -> None:
@@ -230,10 +230,10 @@ def test_what_a_job_made_ends_with_it(ada: Person) -> None:
     assert PINNED in ada.makes({**JOB, "metadata": orphans})
     for kind, plural in ((JOB, "job/train"), (ROLES, "jobset/roles")):
         assert ada.made(kind, dry=False)["kind"] == kind["kind"]
-        assert ORPHANED in ada.kubectl("delete", "--namespace=vision", plural, "--cascade=orphan")
+        assert ORPHANED in ada.kubectl("delete", "--namespace=visual", plural, "--cascade=orphan")
         patch = ("--type=merge", "--patch", '{"metadata":{"finalizers":["orphan"]}}')
-        assert PINNED in ada.kubectl("patch", "--namespace=vision", plural, *patch)
-        assert "deleted" in ada.kubectl("delete", "--namespace=vision", plural)
+        assert PINNED in ada.kubectl("patch", "--namespace=visual", plural, *patch)
+        assert "deleted" in ada.kubectl("delete", "--namespace=visual", plural)
 
 
 def test_pods_end_in_time(ada: Person, server: ApiServer) -> None:
@@ -263,10 +263,10 @@ def test_pods_end_in_time(ada: Person, server: ApiServer) -> None:
     for refused in (nightly, of("DaemonSet", late), of("ReplicaSet", late)):
         assert LATE in ada.makes(refused), refused["kind"]
     assert ada.made(of("Deployment", most, replicas=0), dry=False)["kind"] == "Deployment"
-    change = ("patch", "--namespace=vision", "deployment/served", "--type=merge", "--patch")
+    change = ("patch", "--namespace=visual", "deployment/served", "--type=merge", "--patch")
     for seconds, said in ((late, LATE), ({"terminationGracePeriodSeconds": 5}, "patched")):
         assert said in ada.kubectl(*change, json.dumps({"spec": {"template": {"spec": seconds}}}))
-    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "deployment/served")
+    assert "deleted" in ada.kubectl("delete", "--namespace=visual", "deployment/served")
     for one in templates(most):
         assert ada.made(one)["kind"] == one["kind"]
     for one in templates(late):
@@ -275,16 +275,16 @@ def test_pods_end_in_time(ada: Person, server: ApiServer) -> None:
     owner = ada.made(JOB, dry=False)["metadata"]["uid"]
     controller(server, "job").made(of_a_job(pod("held", nodeName="node", **most), owner), dry=False)
     longer = f"--grace-period={TEAM_GRACE_S + 1}"
-    assert LATE in ada.kubectl("delete", "--namespace=vision", "pod/held", "--wait=false", longer)
-    assert LATE in ada.kubectl("delete", "--namespace=vision", "pods", "--all", "--wait=false", longer)
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "held", "namespace": "vision"}}
-    path = "/api/v1/namespaces/vision/pods/held/eviction"
+    assert LATE in ada.kubectl("delete", "--namespace=visual", "pod/held", "--wait=false", longer)
+    assert LATE in ada.kubectl("delete", "--namespace=visual", "pods", "--all", "--wait=false", longer)
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "held", "namespace": "visual"}}
+    path = "/api/v1/namespaces/visual/pods/held/eviction"
     for seconds, refused in ((TEAM_GRACE_S + 1, True), (TEAM_GRACE_S, False)):
         options = {"deleteOptions": {"gracePeriodSeconds": seconds, "dryRun": ["All"]}}
         said = ada.kubectl("create", "--raw", path, "--filename=-", stdin={**eviction, **options})
         assert (LATE in said) is refused, said
-    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "pod/held", "--grace-period=0", "--force")
-    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "job/train")
+    assert "deleted" in ada.kubectl("delete", "--namespace=visual", "pod/held", "--grace-period=0", "--force")
+    assert "deleted" in ada.kubectl("delete", "--namespace=visual", "job/train")
 
 
 def test_nobody_says_to_which_workload_something_belongs(ada: Person) -> None:
@@ -300,7 +300,7 @@ def test_nobody_says_to_which_workload_something_belongs(ada: Person) -> None:
 
 def test_pods_have_the_team_s_priority(ada: Person) -> None:
     labels = ada.made(pod("plain"))["metadata"]["labels"]
-    assert (labels[QUEUE], labels[PRIORITY]) == ("default", "vision")
+    assert (labels[QUEUE], labels[PRIORITY]) == ("default", "visual")
     assert ANOTHER in ada.makes(pod("plain"), **{PRIORITY: "speech"})
 
 
@@ -308,7 +308,7 @@ def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> No
     others, own = f"{KUEUES}elastic-job", "own.example/gate"
     held = pod("held", gpus=1, schedulingGates=[{"name": one} for one in (GATE, others, own)])
     gates = [one["name"] for one in ada.made(held, dry=False)["spec"]["schedulingGates"]]
-    patch = ("patch", "--namespace=vision", "pod/held", "--type=merge", "--patch")
+    patch = ("patch", "--namespace=visual", "pod/held", "--type=merge", "--patch")
     assert {GATE, others, own} <= {*gates}
 
     def lift(*names: str) -> str:
@@ -321,9 +321,9 @@ def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> No
     for key in ("role-hash", "pod-suspending-parent"):
         forged = {"metadata": {"annotations": {f"{KUEUES}{key}": "other"}}}
         assert NAMED in ada.kubectl(*patch, json.dumps(forged)), key
-    assert NAMED in ada.kubectl("label", "--namespace=vision", "pod/held", f"{KUEUES}managed-")
-    assert "labeled" in ada.kubectl("label", "--namespace=vision", "pod/held", "own=label")
-    assert "deleted" in ada.kubectl("delete", "--namespace=vision", "pod/held", "--grace-period=0", "--force")
+    assert NAMED in ada.kubectl("label", "--namespace=visual", "pod/held", f"{KUEUES}managed-")
+    assert "labeled" in ada.kubectl("label", "--namespace=visual", "pod/held", "own=label")
+    assert "deleted" in ada.kubectl("delete", "--namespace=visual", "pod/held", "--grace-period=0", "--force")
 
 
 def test_the_priorities_that_push_others_out_are_not_a_team_s(ada: Person) -> None:
@@ -347,25 +347,25 @@ def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(
 
     def settled() -> dict[str, Any] | None:
         found = to_plain(CapacityReader(ada.api()).capacity())
-        waits = waiting(found, "vision")
+        waits = waiting(found, "visual")
         asked = waits.get("gang", "").startswith("nodes") and "insufficient" in waits.get("large", "")
         # Kueue writes a workload's conditions first, its queue's numbers later.
-        vision = found["teams"][1]
-        return found if asked and vision["uses"][0]["used"]["cores"] and vision["waiting"] == len(waits) else None
+        visual = found["teams"][1]
+        return found if asked and visual["uses"][0]["used"]["cores"] and visual["waiting"] == len(waits) else None
 
     found = eventually(settled, what="the first job has its quota, the second waits for it, and both are counted")
-    speech, vision = found["teams"]
-    (use,) = vision["uses"]
+    speech, visual = found["teams"]
+    (use,) = visual["uses"]
     assert (use["guaranteed"]["cores"], use["used"]["cores"], use["borrowed"]["cores"]) == (CORES, 22, 2)
-    assert (use["may_borrow"], vision["running"], vision["waiting"]) == (15, 0, 2)
-    gang = next(one for one in vision["jobs"] if one["name"] == "gang")
+    assert (use["may_borrow"], visual["running"], visual["waiting"]) == (15, 0, 2)
+    gang = next(one for one in visual["jobs"] if one["name"] == "gang")
     assert gang["asks"]["cores"] == 22
     assert speech["jobs"] is None
     assert [one["name"] for one in found["pools"]] == ["cpu"]
     said = " ".join(found["hidden"])
     assert "jobs of speech: you are not in these teams" in said
     assert "pods you may not see" in said
-    (request,) = server.get("provisioningrequests", "--namespace=vision")["items"]
+    (request,) = server.get("provisioningrequests", "--namespace=visual")["items"]
     assert [one["count"] for one in request["spec"]["podSets"]] == [2]
 
     every = CapacityReader(api_of(server, server.kubeconfig)).capacity()
@@ -383,9 +383,9 @@ def test_the_client_shows_it_by_a_token(
     for name in ("STATE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     server.kubectl(
-        "create", "clusterrolebinding", "seen", "--clusterrole=longhaul:teams", "--serviceaccount=vision:default"
+        "create", "clusterrolebinding", "seen", "--clusterrole=longhaul:teams", "--serviceaccount=visual:default"
     )
-    token = server.kubectl("create", "token", "default", "--namespace=vision").strip()
+    token = server.kubectl("create", "token", "default", "--namespace=visual").strip()
     authority = (server.folder / "ca.crt").read_text()
     place = {"server": f"https://127.0.0.1:{server.port}", "server_name": "kubernetes.test", "authority": authority}
     profile = replace(PROFILE, **place, expires="2100-01-01T00:00:00+00:00")
@@ -394,8 +394,8 @@ def test_the_client_shows_it_by_a_token(
     TokenStore(own, profile.place()).write(Tokens(id_token=token, refresh_token="", ends=time.time() + 3600))
     assert main(["capacity", "--profile", str(tmp_path / "profile.json"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in found["teams"]] == ["speech", "vision"]
-    assert any("jobs of speech, vision" in one for one in found["hidden"])
+    assert [one["name"] for one in found["teams"]] == ["speech", "visual"]
+    assert any("jobs of speech, visual" in one for one in found["hidden"])
     assert main(["capacity", "--profile", str(tmp_path / "profile.json")]) == 0
     assert f"{CORES} cores" in capsys.readouterr().out
 
@@ -406,16 +406,16 @@ def test_an_owner_gets_its_own_back(ada: Person, person: Callable[[str], Person]
     for who in (ada, grace):
         assert "deleted" in who.kubectl("delete", "jobs", "--all", f"--namespace={who.team}")
     assert ada.made(job("borrows", cores=15), dry=False)["kind"] == "Job"
-    eventually(lambda: reserved(server, "vision") == ["borrows"], what="a team borrows what the other does not use")
+    eventually(lambda: reserved(server, "visual") == ["borrows"], what="a team borrows what the other does not use")
     assert grace.made(job("own", cores=10), dry=False)["kind"] == "Job"
     eventually(lambda: reserved(server, "speech") == ["own"], what="the owner has its own")
 
     def told() -> bool:
         found = to_plain(CapacityReader(ada.api()).capacity())
-        return waiting(found, "vision").get("borrows", "").startswith("ended (Preempted), waits again; its turn")
+        return waiting(found, "visual").get("borrows", "").startswith("ended (Preempted), waits again; its turn")
 
     eventually(told, what="the borrower is told")
-    assert reserved(server, "vision") == []
+    assert reserved(server, "visual") == []
 
 
 def waiting(found: dict[str, Any], team: str) -> dict[str, str]:

@@ -32,7 +32,7 @@ DECLARED = {
     "west": {"site": "usw2", "groups": ["e-west"], "labels": {REGION: "us-west-2", **LABELS}, "max": 9},
 }
 QUEUE: dict[str, Any] = {
-    "metadata": {"name": "vision"},
+    "metadata": {"name": "visual"},
     "spec": {
         "resourceGroups": [
             {
@@ -226,13 +226,13 @@ def test_free_is_what_ready_nodes_have_that_no_pod_requested() -> None:
 
 
 def test_text_has_a_table_for_each_and_says_what_is_left_out() -> None:
-    vision = team(QUEUE, [workload("llama", condition("QuotaReserved", "False", message="no quota"))])
+    visual = team(QUEUE, [workload("llama", condition("QuotaReserved", "False", message="no quota"))])
     speech = replace(team(QUEUE, None), name="speech")
-    found = ClusterCapacity(at=NOW, teams=(speech, vision), pools=(), hidden=("jobs of speech: not yours",))
+    found = ClusterCapacity(at=NOW, teams=(speech, visual), pools=(), hidden=("jobs of speech: not yours",))
     teams, jobs, hidden = to_text(found).split("\n\n")
-    assert [line.split()[0] for line in teams.splitlines()] == ["TEAM", "speech", "h100", "vision", "h100"]
+    assert [line.split()[0] for line in teams.splitlines()] == ["TEAM", "speech", "h100", "visual", "h100"]
     assert "80 GPUs, 1,920 cores" in teams
-    assert jobs.splitlines()[1].split("  ") == ["vision", "llama", "8 GPUs, 8.5 cores", "4 min", "its turn: no quota"]
+    assert jobs.splitlines()[1].split("  ") == ["visual", "llama", "8 GPUs, 8.5 cores", "4 min", "its turn: no quota"]
     assert hidden == "not shown: jobs of speech: not yours"
     plain = json.loads(json.dumps(to_plain(found)))
     assert (plain["at"], plain["teams"][0]["jobs"]) == ("2026-03-01T12:00:00+00:00", None)
@@ -243,7 +243,7 @@ def test_a_team_whose_namespace_is_held_is_told_why() -> None:
     namespace = {"metadata": {"labels": {HELD_LABEL: "true"}}, "status": {"conditions": [told]}}
     held = team(QUEUE, (), refusal=refusal_of(namespace))
     text = to_text(ClusterCapacity(at=NOW, teams=(held,), pools=(), hidden=()))
-    assert "\n\nvision gets no new pods: the queue has not admitted 1 pods: a b" in text
+    assert "\n\nvisual gets no new pods: the queue has not admitted 1 pods: a b" in text
     assert refusal_of({"metadata": {"labels": {}}, "status": {"conditions": [told]}}) == ""
     assert HELD_LABEL in refusal_of({"metadata": {"labels": {HELD_LABEL: ""}}})
     assert "gets no new pods" not in to_text(ClusterCapacity(at=NOW, teams=(team(QUEUE, ()),), pools=(), hidden=()))

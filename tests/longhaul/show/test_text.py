@@ -69,7 +69,7 @@ def test_who_may_do_what() -> None:
     ]
     assert section(shown, "Teams").splitlines() == [
         "  TEAM    PRIORITY  GROUPS       KIND       GUARANTEED       BORROWS  LENDS",
-        "  vision  5         corp:vision  h100-spot  2 GPUs, 8 cores  1        1",
+        "  visual  5         corp:visual  h100-spot  2 GPUs, 8 cores  1        1",
     ]
     assert "1..4, 1 spare" in section(shown, "Pools")
 

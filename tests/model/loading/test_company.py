@@ -104,8 +104,8 @@ def test_many_hosts_like_a_pool_are_one_problem_that_names_it(tmp_path: Path) ->
 DOUBTFUL: dict[FileReason, tuple[dict[str, Any], str, str]] = {
     FileReason.BLOCK_GUARANTEED: (
         changed("pools.gpu", P5 | {"reservation": BLOCK})
-        | {"teams": {"vision": {"groups": ["corp:v"], "shares": {"h100": {"gpus": 8}}}}},
-        "teams.vision.shares.h100.gpus",
+        | {"teams": {"visual": {"groups": ["corp:v"], "shares": {"h100": {"gpus": 8}}}}},
+        "teams.visual.shares.h100.gpus",
         "no guarantee",
     ),
     FileReason.IMAGE_NEEDS_CREDENTIALS: (
@@ -120,10 +120,10 @@ DOUBTFUL: dict[FileReason, tuple[dict[str, Any], str, str]] = {
         "a pool without taints",
     ),
     FileReason.GROUP_ALMOST_KNOWN: (
-        changed("identity.groups", {"corp:vision": {"everywhere": "view"}})
-        | {"teams": {"vision": {"groups": ["corp:vison"], "shares": {"h100": {}}}}},
-        "teams.vision.groups.0",
-        "corp:vision, if",
+        changed("identity.groups", {"corp:visual": {"everywhere": "view"}})
+        | {"teams": {"visual": {"groups": ["corp:visal"], "shares": {"h100": {}}}}},
+        "teams.visual.groups.0",
+        "corp:visual, if",
     ),
     FileReason.EXEMPT_DEFAULT: (
         changed("pod_security", {"exempt_namespaces": ["monitoring", "default"]}),

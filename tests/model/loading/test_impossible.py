@@ -49,7 +49,7 @@ OTHER_TYPE = "ssh-ed25519 AAAAB3NzaC1yc2E="
 WAIVER = make.full()["waivers"][0]
 TEAMS = {
     "teams": {
-        "vision": {"groups": ["corp:v"], "shares": {"h100": {}}},
+        "visual": {"groups": ["corp:v"], "shares": {"h100": {}}},
         "robotics": {"groups": ["corp:v", "corp:r"], "shares": {"h100": {}}},
     }
 }
@@ -170,7 +170,7 @@ DOUBTFUL = {
     "PublicDomain": changed("domain", "acme.com"),
     "VersionUnpinned": changed("versions.kubernetes", "1.37.0"),
     "GpuModelUnknown": changed("machine_types.X", RADEON | {"gpu_model": "H1OO"}),
-    "NamespaceOfNoTeam": changed("identity.groups", {"corp:x": {"namespaces": {"visio": "view"}}}) | TEAMS,
+    "NamespaceOfNoTeam": changed("identity.groups", {"corp:x": {"namespaces": {"visua": "view"}}}) | TEAMS,
     "GroupInTwoTeams": changed("domain", "test.longhaul.internal") | TEAMS,
 }
 for day, dates in {"Ended": {"ends": "2026-01-01"}, "NotBegun": {"begins": "2199-01-01"}, "Undated": {}}.items():
@@ -183,7 +183,7 @@ KEYS = {
     "PublicDomain": ("domain", "test.acme.com"),
     "VersionUnpinned": ("versions.kubernetes", '"1.37.2"'),
     "GpuModelUnknown": ("machine_types.X.gpu_model", "H100, if that was meant"),
-    "NamespaceOfNoTeam": ("identity.groups.corp:x.namespaces.visio", "vision, if that was meant"),
+    "NamespaceOfNoTeam": ("identity.groups.corp:x.namespaces.visua", "visual, if that was meant"),
     "GroupInTwoTeams": ("teams.robotics.groups.0", "a group for each team"),
 }
 

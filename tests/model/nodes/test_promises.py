@@ -200,7 +200,7 @@ def lonely_vpn(raw: Raw) -> None:
 
 
 def lonely_teams(raw: Raw) -> None:
-    raw["teams"] = {"vision": {"groups": ["corp:vision"], "shares": {"cpu": {"cores": 4}}}}
+    raw["teams"] = {"visual": {"groups": ["corp:visual"], "shares": {"cpu": {"cores": 4}}}}
 
 
 def other_kinds(raw: Raw) -> None:
@@ -210,7 +210,7 @@ def other_kinds(raw: Raw) -> None:
     raw["pools"]["near"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 8, "spare": 8}
     raw["pools"]["gpu"]["fallbacks"] = ["near", "spot"]
     shares = {"h100": {"gpus": 8}, "h100-spot": {"gpus": 1}}
-    raw["teams"] = {"vision": {"groups": ["corp:vision"], "shares": shares}}
+    raw["teams"] = {"visual": {"groups": ["corp:visual"], "shares": shares}}
 
 
 def one_key(raw: Raw) -> None:
@@ -328,7 +328,7 @@ CASES: dict[str, tuple[Callable[[Raw], None], dict[str, str], dict[str, str]]] =
         {
             "pools.near.spare": "8 is the pool's `max`: the whole pool always runs",
             "pools.gpu.fallbacks.1": "spot is of the kind h100-spot and gpu of h100: work of teams stays within its",
-            "teams.vision.shares.h100-spot.gpus": "the cloud may take these machines back",
+            "teams.visual.shares.h100-spot.gpus": "the cloud may take these machines back",
         },
     ),
     "one-key": (one_key, {}, {"sites.colo.gateways.1.host_key": "is the same key for gw-0 and gw-1"}),

@@ -224,16 +224,16 @@ def test_ending_pods_take_nothing_from_those_that_replace_them() -> None:
 
 def test_ending_pods_may_use_what_was_admitted_within_the_last_ten_minutes() -> None:
     limits, full, empty = EndingLimits(), state([], [admitted("job", pods=4)]), state([], [])
-    assert limits.limit("vision", full, now=0.0)[GPU] == 4
-    assert limits.limit("vision", empty, now=PEAK_S - 1)[GPU] == 4
-    assert limits.limit("vision", empty, now=PEAK_S + 1)[GPU] == 4
-    assert limits.limit("vision", empty, now=2 * PEAK_S + 2).get(GPU, 0) == 0
+    assert limits.limit("visual", full, now=0.0)[GPU] == 4
+    assert limits.limit("visual", empty, now=PEAK_S - 1)[GPU] == 4
+    assert limits.limit("visual", empty, now=PEAK_S + 1)[GPU] == 4
+    assert limits.limit("visual", empty, now=2 * PEAK_S + 2).get(GPU, 0) == 0
     assert limits.limit("speech", empty, now=0.0) == {}
 
 
 def test_what_ends_when_a_process_begins_to_lead_was_admitted_before() -> None:
     pods = [pod(f"p{index}", OF_JOB, **TOLD) for index in (1, 2, 3)]
-    assert EndingLimits().limit("vision", state(pods, []), now=0.0)[GPU] == 3
+    assert EndingLimits().limit("visual", state(pods, []), now=0.0)[GPU] == 3
 
 
 def test_the_guarantee_of_a_queue_is_the_sum_of_its_kinds() -> None:

@@ -50,7 +50,7 @@ class Teams(WatchedTeams):
         self.namespace: Object = {
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": "vision", "uid": "u", "labels": {}},
+            "metadata": {"name": "visual", "uid": "u", "labels": {}},
             "condition": None,
         }
         self.copy = self.listed = team("p1")
@@ -61,14 +61,14 @@ class Teams(WatchedTeams):
         return self.wrong
 
     def namespaces(self) -> dict[str, Object]:
-        return {"vision": self.namespace}
+        return {"visual": self.namespace}
 
     def queue(self, team: str) -> Object | None:
         metadata = {"name": "default", "namespace": team, "uid": "q"}
         return {"apiVersion": "v1", "kind": "LocalQueue", "metadata": metadata} if self.has_queue else None
 
     def take_touched(self) -> set[str]:
-        return {"vision"}
+        return {"visual"}
 
     def state(self, team: str) -> TeamState:
         return self.copy
@@ -96,7 +96,7 @@ class Recorded(Api):
         if self.refuses:
             raise ApiError("refused", status=500)
         if not strategic:
-            self.writes.append((path.rpartition("vision/")[2], body))
+            self.writes.append((path.rpartition("visual/")[2], body))
             return {}
         if path.endswith("/status"):
             (self._teams.namespace["condition"],) = body["status"]["conditions"]
@@ -169,10 +169,10 @@ def test_a_lasting_difference_closes_the_namespace_and_is_told(world: World) -> 
     assert "p2 (MoreThanAdmitted)" in condition["message"]
     assert world.api.reasons == ["PodsBeyondQueue", "PodsBeyondQueue", "BeyondQueue"]
     text = world.metrics.text()
-    assert 'longhaul_accountant_pods_beyond_queue{team="vision",reason="MoreThanAdmitted"} 1' in text
+    assert 'longhaul_accountant_pods_beyond_queue{team="visual",reason="MoreThanAdmitted"} 1' in text
     world.look(60)
     assert len(world.api.reasons) == 3, "it is told once"
-    assert 'longhaul_accountant_team_held{team="vision"} 1' in world.metrics.text()
+    assert 'longhaul_accountant_team_held{team="visual"} 1' in world.metrics.text()
 
 
 def test_a_namespace_within_its_queue_again_is_opened(world: World) -> None:
@@ -238,7 +238,7 @@ def test_a_job_that_runs_on_after_its_eviction_is_suspended(world: World) -> Non
     assert suspended == {"metadata": {"uid": "job"}, "spec": {"suspend": True}}
     world.look(60)
     assert world.api.reasons.count("EvictedJobSuspended") == 1
-    assert 'longhaul_accountant_jobs_ended_total{team="vision"} 1' in world.metrics.text()
+    assert 'longhaul_accountant_jobs_ended_total{team="visual"} 1' in world.metrics.text()
 
 
 def test_the_api_has_the_last_word(world: World) -> None:

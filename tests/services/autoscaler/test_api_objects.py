@@ -368,7 +368,7 @@ def test_daemon_sets_of_teams_come_last_and_only_if_their_pods_are_made() -> Non
     ]
     collections: dict[str, list[Object]] = {
         NAMESPACES: [
-            {"metadata": {"name": "a-team", "labels": {"longhaul.dev/team": "vision"}}},
+            {"metadata": {"name": "a-team", "labels": {"longhaul.dev/team": "visual"}}},
             {"metadata": {"name": "monitoring"}},
         ],
         DAEMON_SETS: sets,

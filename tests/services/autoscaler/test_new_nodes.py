@@ -119,11 +119,11 @@ def test_a_daemon_set_that_keeps_others_apart_buys_no_node(groups: dict[str, Sta
 def test_a_team_s_daemon_set_takes_room_from_a_new_node(groups: dict[str, Standing]) -> None:
     names = six(groups)
     caches = [
-        pod(f"c-{name}", node=name, owner="DaemonSet", namespace="vision", requests={"cpu": "1"}) for name in names
+        pod(f"c-{name}", node=name, owner="DaemonSet", namespace="visual", requests={"cpu": "1"}) for name in names
     ]
     api = Lists(pods=[pod("big", requests={"cpu": "15500m"}), *caches], nodes=[cpu_node(name) for name in names])
-    api.lists[NAMESPACES] = [{"metadata": {"name": "vision", "labels": {"longhaul.dev/team": "vision"}}}]
-    api.lists[DAEMON_SETS] = [daemon_set("cache", namespace="vision", resources={"requests": {"cpu": "1"}})]
+    api.lists[NAMESPACES] = [{"metadata": {"name": "visual", "labels": {"longhaul.dev/team": "visual"}}}]
+    api.lists[DAEMON_SETS] = [daemon_set("cache", namespace="visual", resources={"requests": {"cpu": "1"}})]
     (told,) = actions(api)
     assert told.startswith("tell team/big: no pool can hold this: asks 15.5 cores; the largest machine is")
 
