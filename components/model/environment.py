@@ -177,9 +177,10 @@ class Environment(Section):
     identity: Annotated[Identity, Replaces.STATE] = Field(default_factory=Identity)
     """Sign-in of people by a company's own identity provider, and what their groups may do."""
     teams: Annotated[dict[Name, Team], Replaces.STATE] = Field(default_factory=dict, max_length=MOST_TEAMS)
-    """Teams by name, each with a namespace of that name and a queue. If left out, there are no queues for teams. When a
-    team is removed from the file, its namespace stays, with what its people made; its queue and its people's rights are
-    deleted."""
+    """Teams by name, each with a namespace of that name and a queue. If left out, there are no queues for teams. A name
+    of a top-level domain, such as `ai`, is refused: the team's Services would answer for that domain in all pods. When
+    a team is removed from the file, its namespace stays, with what its people made; its queue and its people's rights
+    are deleted."""
     vpn: LeftOut[Vpn] = None
     """Machines through which people's laptops reach the environment. If left out, there are none."""
     images: Annotated[Images, Replaces.STATE] = Field(default_factory=Images)

@@ -201,6 +201,8 @@ class FileReason(StrEnum):
     """Longhaul knows no GPU of the model."""
     NAMESPACE_OF_NO_TEAM = "NamespaceOfNoTeam"
     """A group may make pods in a namespace that belongs to no team, and whose pods do not queue."""
+    NAMESPACE_HIDES_DOMAIN = "NamespaceHidesDomain"
+    """A namespace has the name of a top-level domain, so pods take its Services for servers of that domain."""
     GROUP_IN_TWO_TEAMS = "GroupInTwoTeams"
     """A group of people is in two teams."""
     GROUP_ALMOST_KNOWN = "GroupAlmostKnown"

@@ -122,7 +122,7 @@ class GroupRights(Section):
     `edit` in between: whoever makes pods in `kube-system` controls the cluster."""
     namespaces: dict[Namespace, Role] = Field(default_factory=dict, max_length=256, examples=[{"research": "edit"}])
     """Role in each namespace. Namespaces that do not exist are made, and stay when they are removed from the file;
-    those that begin with `kube-` are refused."""
+    those that begin with `kube-` are refused, and with `edit` or `admin` those with the name of a top-level domain."""
     vpn: bool = False
     """True when the people of the group may connect their laptops to the environment's `vpn`. From there they reach
     every node, pod and Service, whatever their other roles are. A `cluster-admin` may connect without it."""

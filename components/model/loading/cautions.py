@@ -16,6 +16,7 @@ from components.model.control_plane.size import NODES_PER_SERVER, declared_nodes
 from components.model.depots.checks import depot_cautions
 from components.model.environment import Environment
 from components.model.hosts.ssh_keys import pinned
+from components.model.identity.namespace_checks import namespace_cautions
 from components.model.network.cluster_dns import refuses_dns
 from components.model.network.domain_checks import domain_cautions
 from components.model.nodes.gpu_models import gpu_model_cautions, switch_cautions
@@ -66,6 +67,7 @@ def cautions(environment: Environment, *, today: date | None = None) -> Iterator
     yield from _lonely_vpn(environment)
     yield from _lonely_teams(environment)
     yield from team_cautions(environment)
+    yield from namespace_cautions(environment)
     yield from reservation_cautions(environment, today)
     yield from gpu_model_cautions(environment)
     yield from switch_cautions(environment)

@@ -13,6 +13,7 @@ from components.model.depots.checks import check_depots
 from components.model.environment import Environment
 from components.model.hosts.checks import check_hosts
 from components.model.hosts.ssh_keys import check_host_keys
+from components.model.identity.namespace_checks import check_namespaces
 from components.model.identity.sign_in import check_sign_in
 from components.model.network.capacity import check_capacity, check_peered, check_total
 from components.model.network.domain_checks import check_domain
@@ -61,6 +62,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_identity,
         check_sign_in,
         check_teams,
+        check_namespaces,
         check_existing,
         check_lengths,
         check_tags,

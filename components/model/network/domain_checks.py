@@ -41,7 +41,7 @@ def check_domain(environment: Environment) -> Iterator[Fault]:
                 wrong = f"machines would no longer find {cloud_of(site).title}'s services below {service}"
                 yield Fault(at=("domain",), wrong=wrong, write=write, basis=(("sites",),))
     if _is_made(environment):
-        for at, host in _hosts(environment):
+        for at, host in named_hosts(environment):
             if _is_below(host, domain) and host != environment.api_name:  # check_sign_in refuses that name.
                 wrong = f"machines would no longer find {host}: this environment's own zone answers for {domain}"
                 yield Fault(at=("domain",), wrong=wrong, write=write, basis=(at,))
@@ -62,7 +62,7 @@ def domain_cautions(environment: Environment) -> Iterator[Caution]:
     )
 
 
-def _hosts(environment: Environment) -> Iterator[tuple[Location, str]]:
+def named_hosts(environment: Environment) -> Iterator[tuple[Location, str]]:
     """Yield the names of servers that the control plane's machines or laptops need, with their places in the file."""
     for name, issuer in environment.identity.issuers.items():
         yield ("identity", "issuers", name, "url"), urlsplit(issuer.url).hostname or ""
