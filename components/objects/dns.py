@@ -27,6 +27,7 @@ from components.model.network.cluster_dns import (
 from components.objects.dns_servers import PART, SELECTOR, DnsServers, deployment_spec
 from components.objects.object_metadata import meta
 from contract.annotations import SKIP_AWAIT
+from contract.node_dns import ATTEMPTS, PLACES
 from contract.object_names import CLUSTER_DOMAIN, COREDNS, SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
@@ -187,7 +188,8 @@ def corefile(environment: Environment, addresses: AddressPlan) -> str:
     }}
     prometheus :9153
     forward . /etc/resolv.conf {{
-        max_concurrent 1000
+        max_concurrent {PLACES}
+        max_connect_attempts {ATTEMPTS}
     }}
     cache 30 {{
         disable success {CLUSTER_DOMAIN}

@@ -12,7 +12,7 @@ from components.model.network.api_address import api_address
 from components.model.network.cluster_dns import site_dns_addresses
 from components.render.documents import HEADER, yaml_document
 from components.render.file import File
-from contract.node_dns import ADDRESS, COREFILE, KUBELET_SETTING, METRICS_PORT, RESOLVER
+from contract.node_dns import ADDRESS, ATTEMPTS, COREFILE, KUBELET_SETTING, METRICS_PORT, PLACES, RESOLVER
 from contract.object_names import CLUSTER_DOMAIN
 
 
@@ -34,31 +34,19 @@ def corefile(environment: Environment, addresses: AddressPlan, site: str) -> str
     """Return the cache's configuration.
 
     The cluster's names, and reverse names of the supernet, are asked of the site's own Service, and of all sites' when
-    that does not answer; where a site has no servers, kube-proxy refuses the connection at once. Over TCP, because a
-    lost datagram costs a resolver five seconds. A server's health is asked by a name of the cluster: by CoreDNS's
-    default, the root's, it would be down whenever its site's resolver is. All other names are asked of the machine's
-    own resolver, which knows the site's private zones. An answer that cannot be renewed within a second is given for an
-    hour more; one that can be renewed is always the new one (CoreDNS 1.14, plugin/cache).
+    that does not answer; where a site has no servers, kube-proxy refuses the connection at once. The two have places of
+    their own (``max_concurrent``): servers pass reverse names of machines on, maybe to one that does not answer. Over
+    TCP, because a lost datagram costs a resolver five seconds. A server's health is asked by a name of the cluster: by
+    CoreDNS's default, the root's, it would be down whenever its site's resolver is. All other names are asked of the
+    machine's own resolver, which knows the site's private zones. An answer that cannot be renewed within a second is
+    given for an hour more; one that can be renewed is always the new one (CoreDNS 1.14, plugin/cache).
     """
     of_site = site_dns_addresses(addresses).get(site)
     upstream = " ".join(str(address) for address in (of_site, addresses.dns_service) if address is not None)
     api = environment.api_name
+    of_servers = "".join(_of_servers(str(zone), upstream) for zone in (CLUSTER_DOMAIN, addresses.supernet))
     return f"""\
-{CLUSTER_DOMAIN} {addresses.supernet} {{
-    bind {ADDRESS}
-    errors
-    cache 30 {{
-        denial 9984 5
-        serve_stale 1h verify 1s
-    }}
-    forward . {upstream} {{
-        force_tcp
-        policy sequential
-        health_check 1s domain kubernetes.default.svc.{CLUSTER_DOMAIN}
-        max_concurrent 1000
-    }}
-    prometheus 127.0.0.1:{METRICS_PORT}
-}}
+{of_servers}\
 . {{
     bind {ADDRESS}
     errors
@@ -72,9 +60,31 @@ def corefile(environment: Environment, addresses: AddressPlan, site: str) -> str
         reload 0s
     }}
     forward . {RESOLVER} {{
-        max_concurrent 1000
+        max_concurrent {PLACES}
+        max_connect_attempts {ATTEMPTS}
     }}
     loop
+    prometheus 127.0.0.1:{METRICS_PORT}
+}}
+"""
+
+
+def _of_servers(zone: str, upstream: str) -> str:
+    """Return the part of the configuration about a zone that the cluster's servers are asked for."""
+    return f"""\
+{zone} {{
+    bind {ADDRESS}
+    errors
+    cache 30 {{
+        denial 9984 5
+        serve_stale 1h verify 1s
+    }}
+    forward . {upstream} {{
+        force_tcp
+        policy sequential
+        health_check 1s domain kubernetes.default.svc.{CLUSTER_DOMAIN}
+        max_concurrent 1000
+    }}
     prometheus 127.0.0.1:{METRICS_PORT}
 }}
 """

@@ -27,8 +27,8 @@ def test_a_site_s_own_servers_are_asked_first_and_then_all(environment: Environm
     addresses = plan(environment)
     of_sites = site_dns_addresses(addresses)
     for site in ("use1", "rack"):
-        cluster, others = upstreams(corefile(environment, addresses, site))
-        assert cluster.split() == [str(of_sites[site]), str(addresses.dns_service)]
+        cluster, reverse, others = upstreams(corefile(environment, addresses, site))
+        assert cluster.split() == reverse.split() == [str(of_sites[site]), str(addresses.dns_service)]
         assert others == "/run/longhaul-node-dns/resolv.conf"
 
 
