@@ -10,6 +10,7 @@ from clouds.azure.existing_section import CONTROL_PLANE_SUBNETS, VPN_SUBNET, nam
 from clouds.azure.pool_checks import pool_faults
 from clouds.azure.service_tags import regions
 from clouds.azure.site import AzureSite
+from clouds.azure.vpn_gateway import DEFAULT
 from clouds.azure.zones import WITHOUT_ZONES
 from clouds.base.checks import SiteChecks
 from clouds.base.faults import Fault, Location
@@ -41,7 +42,8 @@ class AzureSiteChecks(SiteChecks[AzureSite]):
         """Yield the faults of a site, of the existing parts that the site names, and of the site's pools.
 
         Faults of the site are a control plane's region without a known service tag, a control plane without zones, a
-        block too small for the gateway subnet of a new VPN gateway, and ``encrypted`` with an existing network. Faults
+        block too small for the gateway subnet of a new VPN gateway, a size of a VPN gateway that is not Longhaul's, and
+        ``encrypted`` with an existing network. Faults
         of existing parts are ids of another subscription, subnets or a VPN gateway without the network's id, a
         gateway's address that is not public, one subnet for two parts, and subnets that only the control plane's site
         can have. Faults of the DNS zone are a zone that is not in the control plane's site, a zone with another name
@@ -52,6 +54,7 @@ class AzureSiteChecks(SiteChecks[AzureSite]):
         yield from _region(place)
         yield from _control_plane_zones(place)
         yield from _gateway_subnet(place)
+        yield from _gateway_size(place)
         there, at = site.existing, ("sites", name, "existing")
         gateway = there.vpn_gateway
         ids: tuple[tuple[Location, str | None], ...] = (
@@ -108,6 +111,17 @@ def _cloud(place: Place[AzureSite]) -> Iterator[Fault]:
     if re.match(OTHER_CLOUDS, region):
         wrong = f"{region} is in another cloud of Azure's, with addresses of its own"
         yield Fault(at=("sites", place.name, "region"), wrong=wrong, write="a region of Azure's public cloud")
+
+
+def _gateway_size(place: Place[AzureSite]) -> Iterator[Fault]:
+    """Yield a fault for the size of a gateway that Longhaul does not make."""
+    at, site = ("sites", place.name), place.site
+    if site.existing.vpn_gateway is not None and site.vpn_gateway_size != DEFAULT:
+        wrong = f"{name_of(site.existing.vpn_gateway.id)} is not Longhaul's, so Longhaul does not change its size"
+        basis = ((*at, "existing", "vpn_gateway"),)
+        yield Fault(
+            at=(*at, "vpn_gateway_size"), wrong=wrong, write="nothing, and change the gateway itself", basis=basis
+        )
 
 
 def _gateway_subnet(place: Place[AzureSite]) -> Iterator[Fault]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import ceil
 
 from clouds.azure.existing_section import CONTROL_PLANE_SUBNETS, VPN_SUBNET
 from clouds.azure.site import AzureSite
 from clouds.azure.tunnels import gateway_addresses
+from clouds.azure.vpn_gateway import SizeName
 from clouds.base.parts import MACHINE_CONNECTIONS, SiteParts
 from clouds.base.phrases import word_list
 from clouds.base.place import Place
@@ -18,6 +19,15 @@ CONNECTIONS = 50_000
 "Performance"). It is less than the address has ports, 64,512 ("SNAT ports")."""
 MOST_ADDRESSES = 16
 """Largest number of addresses of a NAT gateway (``nat-gateway-resource.md``, "Static public IP addresses")."""
+
+GATEWAY_PARTS: Mapping[SizeName, Part] = {
+    "VpnGw1AZ": "vpn-gateway-VpnGw1AZ",
+    "VpnGw2AZ": "vpn-gateway",
+    "VpnGw3AZ": "vpn-gateway-VpnGw3AZ",
+    "VpnGw4AZ": "vpn-gateway-VpnGw4AZ",
+    "VpnGw5AZ": "vpn-gateway-VpnGw5AZ",
+}
+"""Part with a price for each size of a VPN gateway."""
 
 
 def control_subnets(place: Place[AzureSite]) -> tuple[str, ...]:
@@ -71,7 +81,7 @@ class AzureSiteParts(SiteParts[AzureSite]):
         makes count."""
         yield "nat-gateway", int(makes_egress(place))
         yield "public-address", public_addresses(place)
-        yield "vpn-gateway", int(place.has_tunnels and makes_vpn_gateway(place.site))
+        yield GATEWAY_PARTS[place.site.vpn_gateway_size], int(place.has_tunnels and makes_vpn_gateway(place.site))
 
     def has_dns_zone(self, site: AzureSite) -> bool:
         """Return whether the site names an existing private DNS zone."""

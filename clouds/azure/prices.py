@@ -20,8 +20,8 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from clouds.azure.parts import GATEWAY_PARTS
 from clouds.azure.site import AzureSite
-from clouds.azure.vpn_gateway import SKU
 from clouds.base.currency import CURRENCY
 from clouds.base.price_requests import Web, WebError
 from clouds.base.prices import (
@@ -67,7 +67,7 @@ def meters() -> dict[Part, Meter]:
         "public-address": Meter(
             service="Virtual Network", product="IP Addresses", meter="Standard IPv4 Static Public IP"
         ),
-        "vpn-gateway": Meter(service="VPN Gateway", meter=SKU),
+        **{part: Meter(service="VPN Gateway", meter=size) for size, part in GATEWAY_PARTS.items()},
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from clouds.azure.vpn_gateway import resize_refusal
 from clouds.base.resource_types import Lasting, ResourceKind, ResourceTypes
 
 
@@ -72,6 +73,12 @@ class AzureResourceTypes(ResourceTypes):
             ),
         }
 
+    def refusal(self, type_: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+        """Return why Azure refuses another size of a VPN gateway."""
+        if type_ != "azure-native:network:VirtualNetworkGateway":
+            return ""
+        return resize_refusal(_sku(before), _sku(after))
+
     def rules(self, type_: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the rules of a security group; no other type has ``securityRules``."""
         entries = inputs.get("securityRules") if type_.startswith("azure-native:") else None
@@ -92,3 +99,8 @@ def _rule(rule: Mapping[str, Any]) -> str:
 
 def _several(rule: Mapping[str, Any], key: str, plural: str) -> str:
     return ", ".join(map(str, [*([rule[key]] if rule.get(key) else []), *(rule.get(f"{key}{plural}") or [])])) or "any"
+
+
+def _sku(gateway: Mapping[str, Any]) -> str:
+    sku = gateway.get("sku")
+    return str(sku.get("name", "")) if isinstance(sku, Mapping) else ""

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from clouds.azure.existing_section import AzureExisting
+from clouds.azure.vpn_gateway import DEFAULT, SizeName
 from clouds.azure.zones import default_zones
 from clouds.base.replaces import Replaces
 from clouds.base.section import Uuid
@@ -48,6 +49,10 @@ class AzureSite(SiteBase):
     )
     """Resource id of the node image's version in an Azure compute gallery. A version is three numbers: with an alias
     such as `latest`, machines made at different times would have different systems."""
+    vpn_gateway_size: Annotated[SizeName, Replaces.TUNNELS] = DEFAULT
+    """Size of the VPN gateway that Longhaul makes for the site's tunnels. Azure makes a gateway larger in place, which
+    takes about 45 minutes. It makes none smaller, and none of `VpnGw1AZ` another size or the reverse: these changes are
+    refused."""
     existing: Annotated[AzureExisting, Replaces.STATE] = Field(default_factory=AzureExisting)
     """Existing parts of the site, which Longhaul does not make."""
     encrypted: Annotated[bool, Replaces.STATE] = False

@@ -10,7 +10,7 @@ from clouds.azure.names import resource_group_path
 from clouds.azure.resource_manager import ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.azure.versions import NETWORK_VERSION
-from clouds.azure.vpn_gateway import CONNECTIONS, THROUGHPUT
+from clouds.azure.vpn_gateway import SIZES, resize_refusal, throughput_words
 from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.site import SiteBase
@@ -18,6 +18,7 @@ from clouds.base.tunnels import Risk, SiteTunnels, TunnelView, link_of
 from contract.reasons.plan import FileReason
 
 _HIGHLY_AVAILABLE = "learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable"
+_SIZES = "learn.microsoft.com/azure/vpn-gateway/about-gateway-skus"
 
 
 class AzureSiteTunnels(SiteTunnels[AzureSite]):
@@ -75,24 +76,49 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
             do="Name a circuit of your own for a link that must not fail (`links`, kind existing).",
         )
         if place.site.existing.vpn_gateway is None:
-            yield Risk(
-                reason=FileReason.GATEWAY_THROUGHPUT,
-                what=f"The VPN gateway of {place.name} carries {THROUGHPUT} in all, to and from {to}.",
-                where=f"sites.{place.name}",
-                why="That is Azure's benchmark for its size "
-                "(learn.microsoft.com/azure/vpn-gateway/about-gateway-skus): reads of data or checkpoints across "
-                "sites share it with the cluster's own traffic.",
-                do="Keep data in the site that reads it, or name a circuit of your own (`links`, kind existing).",
-            )
-            if len(others) > CONNECTIONS:
-                yield Risk(
-                    reason=FileReason.TOO_MANY_CONNECTIONS,
-                    what=f"The VPN gateway of {place.name} would have {len(others)} connections, of {CONNECTIONS}.",
-                    where="sites",
-                    why="Azure refuses more (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus).",
-                    do="Declare circuits of your own between sites (`links`, kind existing), or fewer sites.",
-                    refused=True,
-                )
+            yield from _size_risks(place, to, len(others))
+
+    def resize_refusal(self, before: AzureSite, after: AzureSite) -> str:
+        """Return why Azure refuses the later size of the site's gateway; empty when it takes the size, or when one of
+        the gateways is not Longhaul's."""
+        if before.existing.vpn_gateway is not None or after.existing.vpn_gateway is not None:
+            return ""
+        return resize_refusal(before.vpn_gateway_size, after.vpn_gateway_size)
+
+
+def _size_risks(place: Place[AzureSite], to: str, connections: int) -> Iterator[Risk]:
+    """Yield the risks of the size of a gateway that Longhaul makes. ``to`` names the sites at the other ends."""
+    size, key = SIZES[place.site.vpn_gateway_size], f"sites.{place.name}.vpn_gateway_size"
+    yield Risk(
+        reason=FileReason.GATEWAY_THROUGHPUT,
+        what=f"The VPN gateway of {place.name} carries {throughput_words(size)}, to and from {to}.",
+        where=key,
+        why=f"That is Azure's benchmark for {size.name} ({_SIZES}): reads of data or checkpoints across sites share it "
+        "with the cluster's own traffic.",
+        do="Keep data in the site that reads it, choose a larger `vpn_gateway_size`, or name a circuit of your own "
+        "(`links`, kind existing).",
+    )
+    machines = sum(pool.max for pool in place.pools.values())
+    if machines > size.machines:
+        yield Risk(
+            reason=FileReason.GATEWAY_MACHINES,
+            what=f"{place.name} has up to {machines:,} machines, and Azure supports {size.machines:,} behind a VPN "
+            f"gateway of the size {size.name}.",
+            where=key,
+            why=f"Azure promises nothing beyond that number ({_SIZES}), and each node reaches other sites through the "
+            "gateway.",
+            do="Choose a larger `vpn_gateway_size`, smaller pools, or a second site.",
+        )
+    if connections > size.connections:
+        yield Risk(
+            reason=FileReason.TOO_MANY_CONNECTIONS,
+            what=f"The VPN gateway of {place.name} would have {connections} connections, of {size.connections}.",
+            where=key,
+            why=f"Azure refuses more ({_SIZES}).",
+            do="Choose a larger `vpn_gateway_size` (100 connections from VpnGw4AZ on), declare circuits of your own "
+            "between sites (`links`, kind existing), or fewer sites.",
+            refused=True,
+        )
 
 
 def gateway_addresses(site: AzureSite) -> int:

@@ -19,8 +19,18 @@ HOURS_A_MONTH = 730
 aws.amazon.com/calculator, "calculator-assumptions", "Time period". Azure: github.com/github/awesome-copilot,
 azure-pricing, COST-ESTIMATOR.md."""
 
-Part = Literal["load-balancer", "nat-gateway", "public-address", "vpn-connection", "vpn-gateway"]
-"""Parts of a site's network that a cloud charges for by the hour."""
+Part = Literal[
+    "load-balancer",
+    "nat-gateway",
+    "public-address",
+    "vpn-connection",
+    "vpn-gateway",
+    "vpn-gateway-VpnGw1AZ",
+    "vpn-gateway-VpnGw3AZ",
+    "vpn-gateway-VpnGw4AZ",
+    "vpn-gateway-VpnGw5AZ",
+]
+"""Parts of a site's network that a cloud charges for by the hour. A VPN gateway without a size has the default size."""
 
 _PART_NAMES: dict[str, str] = {
     "load-balancer": "load balancer",
@@ -75,7 +85,8 @@ Key = MachineKey | PartKey | HostKey
 
 def part_name(part: Part) -> str:
     """Return a part's name in words, such as ``NAT gateway``."""
-    return _PART_NAMES[part]
+    name, _, size = part.partition("-Vpn")
+    return f"{_PART_NAMES[name]} Vpn{size}" if size else _PART_NAMES[name]
 
 
 @dataclass(frozen=True, kw_only=True)

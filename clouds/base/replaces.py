@@ -32,6 +32,8 @@ class Replaces(Flag):
     """The API servers' machines, when the declared size moves into another class (docs/sizing.md)."""
     REACH = auto()
     """Nothing; only the public ranges that reach the vault and the racks' gateways change."""
+    TUNNELS = auto()
+    """No machine. The site's VPN gateway changes in place, and its tunnels may break meanwhile."""
     STATE = auto()
     """Parts that only the state shows, or none: the setting cannot change while it is in use."""
 

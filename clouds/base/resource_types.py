@@ -79,6 +79,11 @@ class ResourceTypes:
         forbids."""
         return ()
 
+    def refusal(self, type_: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+        """Return, in one sentence, why the cloud refuses to change a resource in place from these inputs to those;
+        empty when it does not, or when nobody looked."""
+        return ""
+
     def rules(self, type_: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the security rules of a resource, one line each: direction, ports, ranges. Empty for another type."""
         return ()

@@ -82,6 +82,11 @@ class SiteTunnels(Generic[SiteT]):
         """Return the number of public addresses at which the other site's gateways reach this site."""
         return 0
 
+    def resize_refusal(self, before: SiteT, after: SiteT) -> str:
+        """Return, in one sentence, why the cloud refuses to change the site's VPN gateway from the earlier file's form
+        to the later one's; empty when it does not. Both are the same site."""
+        return ""
+
     def risks(self, place: Place[SiteT], others: Mapping[str, SiteBase]) -> Iterator[Risk]:
         """Yield the risks of the site's own gateway. ``others`` are the sites to which it has tunnels."""
         yield from ()

@@ -9,6 +9,7 @@ from functools import cached_property
 import pulumi
 from pulumi import Output, Resource, ResourceOptions
 
+from clouds.azure.vpn_gateway import SIZES
 from clouds.base.tags import site_tags
 from components.azure.account import azure_site
 from components.azure.existing_lookups import existing_gateway
@@ -102,6 +103,7 @@ class AzureEnd:
         args = AzureVpnGatewayArgs(
             region=linked.region,
             zones=linked.zones,
+            size=SIZES[site.vpn_gateway_size],
             resource_group=linked.resource_group,
             network_name=linked.network_name,
             subnet=place.addresses.sites[place.site].subnet("gateway"),

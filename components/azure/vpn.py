@@ -11,7 +11,7 @@ from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_azure_native import network
 
 from clouds.azure.names import GATEWAY_SUBNET
-from clouds.azure.vpn_gateway import GENERATION, SKU
+from clouds.azure.vpn_gateway import GatewaySize
 from clouds.azure.zones import address_zones
 from clouds.base.ipsec import SUITE
 
@@ -28,6 +28,7 @@ class AzureVpnGatewayArgs:
 
     region: str
     zones: Sequence[str]
+    size: GatewaySize
     resource_group: pulumi.Input[str]
     network_name: pulumi.Input[str]
     """Name of the site's virtual network."""
@@ -69,8 +70,8 @@ class AzureVpnGateway(ComponentResource):
             location=args.region,
             gateway_type="Vpn",
             vpn_type="RouteBased",
-            vpn_gateway_generation=GENERATION,
-            sku=network.VirtualNetworkGatewaySkuArgs(name=SKU, tier=SKU),
+            vpn_gateway_generation=args.size.generation,
+            sku=network.VirtualNetworkGatewaySkuArgs(name=args.size.name, tier=args.size.name),
             active_active=False,
             enable_bgp=False,
             ip_configurations=[

@@ -42,7 +42,9 @@ CONSEQUENCES: Mapping[ResourceKind, Consequence] = {
     ),
     ResourceKind.VPN_GATEWAY: Consequence(
         reason=PlanReason.VPN_GATEWAY_CHANGES,
-        change="All of the site's tunnels may break and come up again.",
+        change="All of the site's tunnels may break and come up again. Its addresses stay. Another size takes Azure "
+        "about 45 minutes (learn.microsoft.com/azure/vpn-gateway/gateway-sku-upgrade); Azure does not say for how long "
+        "of these the tunnels are down.",
         gone="All of the site's tunnels are down until it is back, and its addresses may change. Azure takes half an "
         f"hour to make a gateway (components/azure/vpn.py). Nodes behind them count as {_UNREACHABLE}",
         do=f"{_QUIET_HOUR} Run `longhaul hosts` afterwards: racks' gateways need the new addresses and keys.",

@@ -52,7 +52,10 @@ def file_consequences(before: Environment, after: Environment, changed: Sequence
         findings.append(_new_machines_only(templates))
     if operators:
         findings.append(_reaching(operators))
-    explained = frozenset(key.path for key in (*covered, *templates, *operators, *sizes))
+    gateways = [key for key in changed if Replaces.TUNNELS in replaced_by(before, key.path)]
+    if gateways:
+        findings.append(_resizing(gateways))
+    explained = frozenset(key.path for key in (*covered, *templates, *operators, *gateways, *sizes))
     return FileConsequences(findings=tuple(findings), paths=explained)
 
 
@@ -139,6 +142,19 @@ def _reaching(changed: Sequence[Property]) -> PlanFinding:
         what="Access from outside to the vault and the racks' gateways changes.",
         where=tuple(key.path for key in changed),
         why="Running work is not touched; an operator or a CI runner whose range is removed is refused from then on.",
+        do=consequence.do,
+        lines=tuple(change_text(key) for key in changed),
+    )
+
+
+def _resizing(changed: Sequence[Property]) -> PlanFinding:
+    consequence = CONSEQUENCES[ResourceKind.VPN_GATEWAY]
+    return PlanFinding(
+        severity=Severity.WARNING,
+        reason=consequence.reason,
+        what="The size of a site's VPN gateway changes.",
+        where=tuple(key.path for key in changed),
+        why=consequence.change,
         do=consequence.do,
         lines=tuple(change_text(key) for key in changed),
     )

@@ -17,6 +17,7 @@ from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.moved_addresses import Moved, moved_in_files, moved_in_state
 from longhaul.judgement.quorum import lost_quorums
 from longhaul.judgement.removed_nodes import removed_hosts, removed_nodes
+from longhaul.judgement.resizes import refused_resizes
 from longhaul.judgement.versions import kubelet_skew, refused_upgrades, removed_apis, version_mismatches
 from longhaul.judgement.weak_spots import refused_risks
 
@@ -104,6 +105,7 @@ REFUSALS = (
     PlanRefusal(id="addresses", look=_addresses, engine="changes of the address plan; not of other addresses"),
     PlanRefusal(id="in-use", look=_immutable_settings, engine="all of it"),
     PlanRefusal(id="links", look=refused_risks, engine="nothing"),
+    PlanRefusal(id="resizes", look=refused_resizes, engine="nothing: Azure refuses them in the middle of `up`"),
     PlanRefusal(
         id="versions",
         look=version_mismatches,

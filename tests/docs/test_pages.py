@@ -12,6 +12,9 @@ import jsonschema
 import pytest
 import yaml
 
+from clouds.azure.vpn_gateway import FLOWS
+from clouds.azure.vpn_gateway import SIZES as GATEWAY_SIZES
+from clouds.base.throughput import text as throughput
 from clouds.registry import clouds as clouds_by_name
 from components.model.control_plane.size import SIZES, least_memory_gib, least_servers
 from components.model.network.capacity import peered_room
@@ -58,6 +61,18 @@ def test_what_follows_the_size_is_the_models(root: Path) -> None:
     ]
     for nodes, memory, servers in rows(text, "memory"):
         assert (memory, servers) == (least_memory_gib(nodes), least_servers(nodes))
+
+
+def test_the_gateways_sizes_are_those_of_the_table(root: Path) -> None:
+    table = (
+        page(root, "network").partition("<!-- gateway-sizes -->")[2].lstrip("\n").partition("\n\n")[0].splitlines()[2:]
+    )
+    assert table == [
+        f"| `{size.name}` | {size.generation[-1]} | {throughput(size.total_mbit)} | {throughput(size.tunnel_mbit)} "
+        f"| {size.tunnel_packets:,} | {size.connections} | {size.machines:,} |"
+        for size in GATEWAY_SIZES.values()
+    ]
+    assert f"{FLOWS:,} flows" in page(root, "network")
 
 
 def manifests(text: str) -> list[dict[str, Any]]:

@@ -75,6 +75,7 @@ def full() -> dict[str, Any]:
             "prefix": 16,
             "depot": "https://depot.example.internal",
             "zones": ["1", "2"],
+            "vpn_gateway_size": "VpnGw2AZ",
             "existing": azure_existing(),
             "encrypted": False,
         },

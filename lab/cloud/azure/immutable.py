@@ -103,13 +103,11 @@ def _network() -> tuple[Fixed, ...]:
 
 def _links() -> tuple[Fixed, ...]:
     settings = f"{LEARN}/azure/vpn-gateway/vpn-gateway-about-vpn-gateway-settings (a gateway is made anew for it)"
-    resize = f"{LEARN}/azure/vpn-gateway/about-gateway-skus (generations cannot be changed into each other)"
     rest = f"{LEARN}/rest/api/network-gateway/virtual-network-gateway-connections (its ends are what a connection is)"
     peering = f"{LEARN}/azure/virtual-network/virtual-network-manage-peering (a peering is with one network)"
     refused = (
         ("virtualNetworkGateways", "gatewayType", settings),
         ("virtualNetworkGateways", "vpnType", settings),
-        ("virtualNetworkGateways", "vpnGatewayGeneration", resize),
         ("connections", "connectionType", rest),
         ("connections", "virtualNetworkGateway1.id", rest),
         ("connections", "localNetworkGateway2.id", rest),

@@ -175,6 +175,17 @@ def test_a_site_whose_links_all_exist_has_no_gateway(production: Environment) ->
     assert not made.of("azure-native:network:VirtualNetworkGateway")
 
 
+def test_a_gateway_has_the_size_of_the_file_in_that_sizes_generation(production: Environment) -> None:
+    for size, generation in (("VpnGw1AZ", "Generation1"), ("VpnGw4AZ", "Generation2")):
+        weu = production.sites["weu"].model_copy(update={"vpn_gateway_size": size})
+        sites = {"weu": weu, "colo": production.sites["colo"]}
+        sized = production.model_copy(update={"sites": sites, "pools": {}})
+        made = declare(lambda environment=sized: make.build(environment), answer=make.cloud)
+        [gateway] = made.of("azure-native:network:VirtualNetworkGateway")
+        assert gateway.inputs["sku"] == {"name": size, "tier": size}
+        assert gateway.inputs["vpnGatewayGeneration"] == generation
+
+
 def test_two_azure_sites_peer_and_two_racks_tunnel(production: Environment) -> None:
     racks = production.sites["colo"]
     assert isinstance(racks, OnpremSite)

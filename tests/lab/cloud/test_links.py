@@ -163,7 +163,16 @@ def test_a_reader_lists_what_is_in_its_group_and_nothing_beside(live: Live) -> N
             "RegionalVmssVpnGatewayPublicIpsMustNotHaveZonesConfigured",
         ),
         (links.GATEWAY, links.gateway(subnet=estate.SUBNET), "InvalidParameter"),
-        (links.GATEWAY, links.gateway(vpnGatewayGeneration="Generation1"), "PropertyChangeNotAllowed"),
+        (
+            links.GATEWAY,
+            links.gateway(vpnGatewayGeneration="Generation1"),
+            "CrossSeriesOrCrossGatewayGenenrationResizeNotSupported",
+        ),
+        (
+            links.GATEWAY,
+            links.gateway(sku="VpnGw1AZ"),
+            "VirtualNetworkGatewaySkuCannotBeCreatedForSpecifiedVmGeneration",
+        ),
         (links.GATEWAY, links.gateway(enableBgp=True), "InvalidParameter"),
         (f"{links.GATEWAY}2", links.gateway(), "InvalidParameter"),
         (
@@ -208,6 +217,12 @@ def test_refusals(linked: Live, path: str, body: Any, expected: str) -> None:
     assert linked.arm("GET", path).status_code == before.status_code
     if before.status_code == 200:
         assert linked.arm("GET", path).json()["etag"] == before.json()["etag"]
+
+
+def test_a_gateway_grows_in_place_and_does_not_shrink(linked: Live) -> None:
+    linked.put(links.GATEWAY, links.gateway(sku="VpnGw3AZ"))
+    assert linked.arm("GET", links.GATEWAY).json()["properties"]["sku"]["name"] == "VpnGw3AZ"
+    assert code(linked.arm("PUT", links.GATEWAY, links.gateway())) == "InvalidParameter"
 
 
 def test_a_zonal_gateway_needs_zonal_addresses(live: Live) -> None:

@@ -104,9 +104,10 @@ def test_the_file_of_before_shows_what_is_new() -> None:
     assert judged(connection(), base=lab(named), environment=lab(named)).verdict is Severity.OK
 
 
-def test_a_gateway_has_thirty_connections() -> None:
-    def racks(number: int) -> Environment:
+def test_a_gateway_has_the_connections_of_its_size() -> None:
+    def racks(number: int, size: str = "VpnGw2AZ") -> Environment:
         raw = make.minimal()
+        raw["sites"]["weu"]["vpn_gateway_size"] = size
         raw["supernet"] = "10.0.0.0/8"
         raw["sites"] |= {
             f"r{index}": {
@@ -121,6 +122,19 @@ def test_a_gateway_has_thirty_connections() -> None:
     made = connection(name=f"{make.STACK}-links-weu-r30-g30-connection")
     (refused,) = [one for one in judged(made, base=racks(1), environment=racks(31)).reasons if one.check == "links"]
     assert "31 connections, of 30" in refused.what
+    assert judged(base=racks(30), environment=racks(31, "VpnGw4AZ")).verdict is Severity.WARNING
+
+
+def test_a_gateway_has_the_machines_of_its_size() -> None:
+    def cpus(most: int, size: str) -> Environment:
+        def change(raw: dict[str, Any]) -> None:
+            raw["sites"]["weu"]["vpn_gateway_size"] = size
+            raw["pools"] |= {"many": {"site": "weu", "machine_type": "Standard_D8s_v5", "max": most}}
+
+        return lab(change)
+
+    plans = [judged(base=lab(), environment=cpus(most, f"VpnGw{size}AZ")) for most, size in ((1900, 1), (1900, 2))]
+    assert [FileReason.GATEWAY_MACHINES in reasons_of(plan.reasons) for plan in plans] == [True, False]
 
 
 def test_gpu_pools_without_reserved_capacity() -> None:

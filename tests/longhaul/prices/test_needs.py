@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clouds.azure import prices as azure
-from clouds.azure.vpn_gateway import SKU
+from clouds.azure.vpn_gateway import SIZES
 from clouds.base.prices import HostKey, MachineKey, PartKey
 from clouds.registry import cloud_of
 from components.model import Environment, load
@@ -133,5 +133,14 @@ def test_what_is_asked_for(environment: Environment) -> None:
     ]
 
 
-def test_the_gateways_price_is_that_of_the_kind_that_is_made() -> None:
-    assert azure.meters()["vpn-gateway"].meter == SKU
+def test_a_gateways_price_is_that_of_its_size(environment: Environment) -> None:
+    def gateway(**changes: Any) -> tuple[str, str]:
+        weu = environment.sites["weu"].model_copy(update=changes)
+        sized = environment.model_copy(update={"sites": {**environment.sites, "weu": weu}})
+        (need,) = [need for need in priced_needs(sized) if "VPN gateway" in need.what]
+        assert isinstance(need.key, PartKey)
+        return need.what, azure.meters()[need.key.part].meter
+
+    assert gateway() == ("VPN gateway", "VpnGw2AZ")
+    assert gateway(vpn_gateway_size="VpnGw4AZ") == ("VPN gateway VpnGw4AZ", "VpnGw4AZ")
+    assert set(SIZES) == {meter.meter for meter in azure.meters().values() if meter.service == "VPN Gateway"}

@@ -108,11 +108,12 @@ def test_an_environment_has_one_account_and_a_network_one_site(tmp_path: Path) -
     assert "the network of use1 already" in found["sites.usw2.existing.vpc"]
 
 
-def test_an_existing_network_is_encrypted_by_whoever_has_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("key", "value"), [("encrypted", True), ("vpn_gateway_size", "VpnGw3AZ")])
+def test_an_existing_part_is_changed_by_whoever_has_it(tmp_path: Path, key: str, value: object) -> None:
     raw = make.full()
-    raw["sites"]["weu"]["encrypted"] = True
+    raw["sites"]["weu"][key] = value
     (problem,) = problems_of(write(tmp_path, raw, hosts=make.hosts()))
-    assert problem.key == "sites.weu.encrypted"
+    assert problem.key == f"sites.weu.{key}"
     assert "is not Longhaul's" in problem.wrong
 
 

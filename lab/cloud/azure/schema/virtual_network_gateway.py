@@ -32,13 +32,20 @@ TUNNELS = {name: 100 if name.startswith(("VpnGw4", "VpnGw5")) else 30 for name i
 """Largest number of site-to-site tunnels of each SKU (the same page, "Gateway SKUs by tunnel, connection, and
 throughput")."""
 
+GENERATIONS = {
+    name: ("Generation1",) if "Gw1" in name else ("Generation2",) if "Gw4" in name or "Gw5" in name
+    else ("Generation1", "Generation2")
+    for name in get_args(SkuName)
+}  # fmt: skip
+"""Generations that have each SKU (the same table)."""
+
 SMALLEST = 27
 """Prefix length of the smallest gateway subnet of these SKUs (learn.microsoft.com, "About VPN Gateway configuration
 settings", "Gateway subnet")."""
 
 
 class NetworkGatewaySku(BodyPart):
-    """SKU of a gateway; in the lab SKUs differ only in the number of their tunnels."""
+    """SKU of a gateway; in the lab SKUs differ only in the number of their tunnels and in their generations."""
 
     name: SkuName
     tier: SkuName
@@ -97,11 +104,51 @@ def check(put: Put) -> None:
         )
     if properties["sku"]["name"] != properties["sku"]["tier"]:
         raise invalid(f"{put.id.name}: sku.name and sku.tier must be the same.", target="sku")
+    _generation(put)
+    _resize(put)
     subnets = {_subnet(put, configuration["properties"]["subnet"]["id"]).key for configuration in configurations}
     if len(subnets) != 1:
         raise invalid(f"{put.id.name}: all its IP configurations must be in one subnet.", target="ipConfigurations")
     _alone(put, subnets.pop())
     _addresses(put, [configuration["properties"]["publicIPAddress"]["id"] for configuration in configurations])
+
+
+def _generation(put: Put) -> None:
+    """Refuse a SKU that the generation lacks (code and wording: Azure/Azure-Landing-Zones issue 3265). Without a
+    generation, Azure takes the first (the same project, issue 3781)."""
+    sku, generation = _size(put.body)
+    if generation not in GENERATIONS[sku]:
+        raise ArmError(
+            400,
+            "VirtualNetworkGatewaySkuCannotBeCreatedForSpecifiedVmGeneration",
+            f"The Virtual Network Gateway Sku {sku} cannot be used when VirtualNetworkVpnGatewayGeneration is set to "
+            f"{generation}.",
+        )
+
+
+def _resize(put: Put) -> None:
+    """Refuse another generation (code and wording: hashicorp/terraform-provider-azurerm issue 5535), and a smaller SKU
+    (azure-docs ``gateway-sku-upgrade.md``, "Limitations and restrictions"; Azure's code and wording are not
+    published)."""
+    if put.old is None:
+        return
+    (before, generation), (after, wanted) = _size(put.old.body), _size(put.body)
+    if generation != wanted:
+        raise ArmError(
+            400,
+            "CrossSeriesOrCrossGatewayGenenrationResizeNotSupported",
+            "Resize from ASeries to DSeries or vice versa and Resize across VirtualNetworkVpnGatewayGenerations are "
+            "not supported.",
+        )
+    if after.removesuffix("AZ") < before.removesuffix("AZ"):
+        raise invalid(f"{put.id.name}: a gateway of SKU {before} cannot become {after}; delete it first.", target="sku")
+
+
+def _size(body: dict[str, Any]) -> tuple[str, str]:
+    """Return the SKU and the generation of a gateway."""
+    properties, first = body["properties"], "Generation1"
+    generation = properties["vpnGatewayGeneration"]
+    return properties["sku"]["name"], first if generation == "None" else generation
 
 
 def _subnet(put: Put, subnet_id: str) -> ResourceDocument:
