@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from clouds.azure.errors import AzureError
 from clouds.azure.resource_manager import ResourceManager
+from clouds.azure.roles import DESTROYER
 from clouds.azure.session import AzureSession
 from contract.azure import MANAGEMENT
 
@@ -17,7 +20,8 @@ def retain(container: str, *, days: int) -> None:
     """Protect every blob of the container with this id from change and deletion until the blob is ``days`` days old.
     Raise ``AzureError`` when Azure refuses."""
     body = {"properties": {"immutabilityPeriodSinceCreationInDays": days, "allowProtectedAppendWrites": False}}
-    ResourceManager().ask("PUT", _policy(container), version=VERSION, body=body)
+    with _needs_destroyer():
+        ResourceManager().ask("PUT", _policy(container), version=VERSION, body=body)
 
 
 def retained(container: str) -> bool:
@@ -32,10 +36,23 @@ def end_retention(container: str) -> None:
         return
     exactly = ResourceManager(AzureSession(MANAGEMENT, headers={"If-Match": str(policy.get("etag", ""))}))
     try:
-        exactly.ask("DELETE", _policy(container), version=VERSION)
+        with _needs_destroyer():
+            exactly.ask("DELETE", _policy(container), version=VERSION)
     except AzureError as error:
         if error.status != 404:
             raise
+
+
+@contextmanager
+def _needs_destroyer() -> Iterator[None]:
+    """Name the role that a refused change of a retention needs."""
+    try:
+        yield
+    except AzureError as error:
+        if error.status != 403:
+            raise
+        needs = f"a backups' retention is set and ended with the role {DESTROYER} (docs/getting-started.md)"
+        raise AzureError(f"{error}; {needs}", status=403, code=error.code, cloud_message=error.cloud_message) from error
 
 
 def _find_policy(container: str) -> dict[str, Any] | None:

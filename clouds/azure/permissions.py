@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from clouds.azure.names import STORAGE
+from clouds.azure.names import STORAGE, resource_group_path
 from clouds.azure.polled_operations import polling_rights
 from clouds.azure.reader import AzureReader
-from clouds.azure.roles import AUTOSCALER
+from clouds.azure.roles import AUTOSCALER, DESTROYER
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_subscription
 from clouds.azure.versions import FEATURES_VERSION, PERMISSIONS_VERSION, RESOURCES_VERSION, ROLES_VERSION
@@ -19,7 +19,17 @@ from clouds.base.doctor import PAGE, CloudShare
 from clouds.base.findings import Finding, ok, problem
 
 ROLE = Path(__file__).with_name("operator-role.json")
-"""The role for the person who runs `longhaul up`, in the Azure CLI's format."""
+"""The role for the person who runs `longhaul up`, in the Azure CLI's format. It lists single operations, because a
+pattern grows with the service: ``userAssignedIdentities/*`` came to include federated credentials, by which anybody
+acts as the identity. Names: azure-docs ``role-based-access-control/permissions``, ``networking.md``, ``compute.md``,
+``identity.md``, ``security.md``, ``storage.md``; of linked resources also ``vpn-gateway/roles-permissions.md``,
+``virtual-network-service-endpoints-overview.md`` ("Provisioning") and Azure/OpenShift issue 186 (a snapshot needs
+``disks/beginGetAccess/action`` on its disk)."""
+
+DESTROY_ROLE = Path(__file__).with_name("destroy-role.json")
+"""The role that sets and ends the retention of backups and deletes what cannot be made again, in the same format. A PUT
+of an unlocked retention may shorten it (learn.microsoft.com, "Container-level write once, read many (WORM) policies"),
+and the deletion of a resource group deletes accounts in it, so neither is in the operator's role."""
 
 PROVIDERS = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.KeyVault", "Microsoft.ManagedIdentity")
 """Resource providers that must be registered in a subscription."""
@@ -34,29 +44,73 @@ FEATURES = (("Microsoft.Compute", "EncryptionAtHost"), ("Microsoft.Compute", "Us
 ``securityType: Standard`` (azure-compute-docs, "Trusted Launch FAQ")."""
 
 
-def actions() -> tuple[str, ...]:
-    """Return the actions of the operator's role."""
-    return tuple(json.loads(ROLE.read_text(encoding="utf-8"))["Actions"])
+def actions(role: Path = ROLE) -> tuple[str, ...]:
+    """Return the actions of the operator's role, or of the other one."""
+    return tuple(json.loads(role.read_text(encoding="utf-8"))["Actions"])
 
 
 def permissions(share: CloudShare[AzureSite], reader: AzureReader, subscription: str) -> Iterator[Finding]:
-    """Check that the role's actions, and reading the operations that these start, are granted at the subscription or
-    above it. An action is granted when some entry has it among its ``actions`` and not among its ``notActions``.
+    """Check that the roles' actions are granted: on each resource group that the file names, else at the subscription.
+    Reading operations needs rights at the subscription, where their addresses are. An action is granted when some entry
+    has it among its ``actions`` and not among its ``notActions``.
 
-    Sources: learn.microsoft.com, "Permissions - List" of the Authorization API; "Resource Manager authentication API",
-    where that list is requested for a subscription."""
-    path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
-    granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
+    Sources: learn.microsoft.com, "Permissions - List" and "Permissions - List For Resource Group" of the Authorization
+    API; "Resource Manager authentication API", where the list is requested for a subscription."""
+    root, scopes = f"/subscriptions/{subscription}", _scopes(share, subscription)
+    at_root = _permissions(reader, root)
+    for scope, names in scopes.items():
+        granted = at_root if scope == root else _permissions(reader, scope)
+        where, sites = _scope_name(scope), share.sites(*names)
+        wanted = (*actions(), *polling_rights()) if scope == root else actions()
+        if missing := _missing(share, subscription, wanted, granted):
+            yield problem(
+                f"Azure, in {where}: not granted: {missing}", *sites, do=f"the role of {PAGE}, assigned there"
+            )
+        else:
+            yield ok(f"Azure: everything that {PAGE} lists is granted in {where}", *sites)
+        yield _destroyer(granted, where, *sites)
+    if root not in scopes and (missing := _missing(share, subscription, polling_rights(), at_root)):
+        what = f"Azure, in {_scope_name(root)}: operations cannot be read: {missing}"
+        yield problem(what, *share.sites(*by_subscription(share)[subscription]), do="the role Reader, assigned there")
+
+
+def _missing(
+    share: CloudShare[AzureSite], subscription: str, wanted: Sequence[str], granted: Sequence[dict[str, Any]]
+) -> str:
+    """Return the actions that are not granted, of those that the environment needs."""
     backups = _has_backups(share, subscription)
-    polled = [right for right in polling_rights() if not any(_covers(action, right) for action in actions())]
-    wanted = [action for action in (*actions(), *polled) if backups or not action.startswith(f"{STORAGE}/")]
-    missing = [action for action in wanted if not _granted(action, granted)]
-    sites = share.sites(*by_subscription(share)[subscription])
-    if missing:
-        what = f"Azure, in the subscription {subscription}: not granted: {', '.join(missing)}"
-        yield problem(what, *sites, do=f"the role of {PAGE}, assigned at the subscription")
-    else:
-        yield ok(f"Azure: everything that {PAGE} lists is granted in the subscription {subscription}", *sites)
+    needed = [action for action in dict.fromkeys(wanted) if backups or not action.startswith(f"{STORAGE}/")]
+    return ", ".join(action for action in needed if not _granted(action, granted))
+
+
+def _destroyer(granted: Sequence[dict[str, Any]], where: str, *sites: str) -> Finding:
+    """Tell whether any right of the second role is granted. The operator needs them rarely."""
+    may = [action for action in actions(DESTROY_ROLE) if _granted(action, granted)]
+    if may:
+        rights = ", ".join(may)
+        return ok(f"Azure: of the role {DESTROYER}, needed rarely, these are granted in {where}: {rights}", *sites)
+    needs = "the first `up` with `backups`, the removal of a site and `destroy` need it"
+    return ok(f"Azure: the role {DESTROYER} is not granted in {where}: {needs} ({PAGE})", *sites)
+
+
+def _permissions(reader: AzureReader, scope: str) -> list[dict[str, Any]]:
+    return list(reader.pages(f"{scope}/providers/Microsoft.Authorization/permissions", version=PERMISSIONS_VERSION))
+
+
+def _scopes(share: CloudShare[AzureSite], subscription: str) -> dict[str, list[str]]:
+    """Return the names of sites by the scope at which the roles are assigned."""
+    scopes: dict[str, list[str]] = {}
+    for name in by_subscription(share)[subscription]:
+        place = share.places[name]
+        named = place.site.existing.resource_group is not None
+        scope = resource_group_path(place) if named else f"/subscriptions/{subscription}"
+        scopes.setdefault(scope, []).append(name)
+    return scopes
+
+
+def _scope_name(scope: str) -> str:
+    head, _, group = scope.partition("/resourceGroups/")
+    return f"the resource group {group}" if group else f"the subscription {head.rpartition('/')[2]}"
 
 
 def _has_backups(share: CloudShare[AzureSite], subscription: str) -> bool:

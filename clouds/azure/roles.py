@@ -1,4 +1,4 @@
-"""Roles of Azure that Longhaul assigns: built-in ones, and one custom role."""
+"""Roles of Azure that Longhaul assigns or needs: built-in ones, and custom ones."""
 
 from __future__ import annotations
 
@@ -24,5 +24,14 @@ AUTOSCALER = "56c7267f-6b58-5bc1-8b66-ce1fa91a6ae9"
 resize scale sets without rights to other machines. The identity that runs `longhaul up` must not create roles, since it
 could then give itself any rights."""
 
-ASSIGNED = (SECRETS_OFFICER, SECRETS_USER, READER, BLOB_READER, BLOB_CONTRIBUTOR, AUTOSCALER)
+DESTROYER = "Longhaul destroyer"
+"""Name of the role in destroy-role.json."""
+
+OF_MACHINES = (SECRETS_USER, READER, BLOB_CONTRIBUTOR, AUTOSCALER)
+"""Roles that `longhaul up` assigns to identities of machines."""
+
+OF_PEOPLE = (SECRETS_OFFICER, SECRETS_USER, BLOB_READER)
+"""Roles that `longhaul up` assigns to the officers and administrators in the file."""
+
+ASSIGNED = tuple(dict.fromkeys((*OF_MACHINES, *OF_PEOPLE)))
 """Roles that `longhaul up` assigns. The condition of the operator's own assignment admits no others."""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from clouds.azure.roles import ASSIGNED, READER
-from lab.cloud.azure.conditions import PRESENT_ROLE, REQUESTED_ROLE, Operation, parse
+from clouds.azure.roles import ASSIGNED, OF_MACHINES, OF_PEOPLE, READER
+from lab.cloud.azure.conditions import (
+    PRESENT_ROLE,
+    REQUESTED_PRINCIPAL,
+    REQUESTED_ROLE,
+    REQUESTED_TYPE,
+    Operation,
+    parse,
+)
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.grants import in_force
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE
-from lab.cloud.azure.roles import OPERATOR, RoleDefinition, role_of
+from lab.cloud.azure.roles import DESTROYER, EVICTION, OPERATOR, RoleDefinition, role_of
 from lab.cloud.store import DocumentStore
 
 
@@ -37,6 +45,14 @@ def roles_at(store: DocumentStore, *, principal_id: str, scope: str) -> list[Rol
     return roles
 
 
+def may(
+    store: DocumentStore, principal: Principal, *, action: str, scope: str, assignment: Operation | None = None
+) -> bool:
+    """Return whether some role allows a control-plane action."""
+    roles = roles_at(store, principal_id=principal.object_id, scope=scope)
+    return any(role.allows_assignment(assignment) if assignment else role.allows(action) for role in roles)
+
+
 def require(
     store: DocumentStore, principal: Principal, *, action: str, scope: str, assignment: Operation | None = None
 ) -> None:
@@ -46,8 +62,7 @@ def require(
     Raises:
         ArmError: 403 AuthorizationFailed.
     """
-    roles = roles_at(store, principal_id=principal.object_id, scope=scope)
-    if not any(role.allows_assignment(assignment) if assignment else role.allows(action) for role in roles):
+    if not may(store, principal, action=action, scope=scope, assignment=assignment):
         raise ArmError(
             403,
             "AuthorizationFailed",
@@ -59,21 +74,37 @@ def require(
         )
 
 
-def operator_condition() -> str:
-    """Return the condition with which the operator's role is assigned (docs/getting-started.md)."""
-    guids = f"ForAnyOfAnyValues:GuidEquals {{{', '.join(ASSIGNED)}}}"
-    changes = (("write", REQUESTED_ROLE), ("delete", PRESENT_ROLE))
-    return " AND ".join(
-        f"((!(ActionMatches{{'{ASSIGNMENT_TYPE}/{verb}'}})) OR ({role} {guids}))" for verb, role in changes
+def operator_condition(*, operator: str, people: Sequence[str]) -> str:
+    """Return the condition with which the operator's role is assigned (docs/getting-started.md): to service principals
+    other than the operator, the roles of machines; to the named people, theirs (azure-docs,
+    ``delegate-role-assignments-examples.md`` and ``conditions-authorization-actions-attributes.md``)."""
+    within = "ForAnyOfAnyValues:GuidEquals"
+    machines = (
+        f"({REQUESTED_ROLE} {within} {_set(OF_MACHINES)}"
+        f" AND {REQUESTED_TYPE} ForAnyOfAnyValues:StringEqualsIgnoreCase {{'ServicePrincipal'}}"
+        f" AND {REQUESTED_PRINCIPAL} ForAnyOfAllValues:GuidNotEquals {_set([operator])})"
     )
+    named = f"({REQUESTED_ROLE} {within} {_set(OF_PEOPLE)} AND {REQUESTED_PRINCIPAL} {within} {_set(people)})"
+    written, deleted = (f"(!(ActionMatches{{'{ASSIGNMENT_TYPE}/{verb}'}}))" for verb in ("write", "delete"))
+    return f"({written} OR {machines} OR {named}) AND ({deleted} OR ({PRESENT_ROLE} {within} {_set(ASSIGNED)}))"
+
+
+def _set(values: Sequence[str]) -> str:
+    return f"{{{', '.join(values)}}}"
 
 
 def seed_operator(store: DocumentStore, *, principal_id: str, subscription: str) -> None:
-    """Assign the roles that the page on real accounts asks for: the operator's own, and Reader, which the doctor
-    needs. A right that these lack is missing in the lab as in Azure."""
+    """Assign the roles that the page on real accounts asks for: the operator's own two, and Reader, which the doctor
+    needs; and the lab's own, to take spot machines back. A right that these lack is missing in the lab as in Azure."""
     scope = f"/subscriptions/{subscription}"
-    conditions = {OPERATOR: {"condition": operator_condition(), "conditionVersion": "2.0"}, READER: {}}
-    for number, (role, condition) in enumerate(conditions.items()):
+    condition = operator_condition(operator=principal_id, people=[principal_id])
+    conditions = {
+        OPERATOR: {"condition": condition, "conditionVersion": "2.0"},
+        READER: {},
+        DESTROYER: {},
+        EVICTION: {},
+    }
+    for number, (role, limits) in enumerate(conditions.items()):
         assignment = f"{scope}/providers/{ASSIGNMENT_TYPE}/00000000-0000-4000-8000-0000000000f{number}"
         if store.get(assignment):
             continue
@@ -82,6 +113,6 @@ def seed_operator(store: DocumentStore, *, principal_id: str, subscription: str)
             "principalType": "ServicePrincipal",
             "roleDefinitionId": f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{role}",
             "scope": scope,
-            **condition,
+            **limits,
         }
         store.put(assignment, type=ASSIGNMENT_TYPE, body={"properties": properties})

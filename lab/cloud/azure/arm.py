@@ -20,6 +20,7 @@ from lab.cloud.azure.gateways import ConnectionGateways
 from lab.cloud.azure.grants import AssignmentChanges
 from lab.cloud.azure.identity import TokenEndpoints, TokenError
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_RIGHTS, GROUP_TYPE, InvalidIdError, ResourceId, parse_id
+from lab.cloud.azure.linked_rights import require_linked
 from lab.cloud.azure.locks import free
 from lab.cloud.azure.machines import MachineChanges
 from lab.cloud.azure.operation_addresses import OPERATION, PRIVATE_DNS, operation_path, polling_right
@@ -148,6 +149,10 @@ class ResourceManagerService:
         if operation and request.method == "GET":
             access.require(self._store, principal, action=polling_right(operation), scope=operation["scope"])
             return await self._operation(request, operation["id"])
+        if purge := queries.DELETED_VAULT.match(path):
+            right = "purge/action" if purge["purge"] else "read"
+            action = f"Microsoft.KeyVault/locations/deletedVaults/{right}"
+            access.require(self._store, principal, action=action, scope=purge["subscription"])
         answered = queries.answer(self._store, self._settings, method=request.method, path=path, query=request.query)
         if answered is not None:
             return web.json_response(answered) if answered else web.Response(status=204)
@@ -169,6 +174,9 @@ class ResourceManagerService:
             assignment = role_assignment.change(verb, self._store.get(resource.text), body)
         action = f"{GROUP_RIGHTS if spec.type == GROUP_TYPE else spec.type}/{verb}"
         access.require(self._store, principal, action=action, scope=resource.text, assignment=assignment)
+        if request.method == "PUT":
+            body = await _json(request)
+            require_linked(self._store, principal, type=spec.type, scope=resource.text, body=body)
         return await self._resource(request, resource)
 
     async def _resource(self, request: web.Request, resource: ResourceId) -> web.Response:

@@ -8,7 +8,9 @@ The grammar; all other forms are refused::
     term        = ( "!" | "NOT" ) term | "(" expression ")" | match | comparison
     match       = ( "ActionMatches" | "SubOperationMatches" ) "{" text "}"
     comparison  = attribute ( "StringLike" | "StringStartsWith" ) text
-                | attribute "ForAnyOfAnyValues:GuidEquals" "{" guid { "," guid } "}"
+                | attribute ( "ForAnyOfAnyValues:GuidEquals" | "ForAnyOfAllValues:GuidNotEquals" ) guids
+                | attribute "ForAnyOfAnyValues:StringEqualsIgnoreCase" "{" text { "," text } "}"
+    guids       = "{" guid { "," guid } "}"
 """
 
 from __future__ import annotations
@@ -24,6 +26,16 @@ PATH, PREFIX = f"@Resource[{BLOBS}:path]", f"@Request[{BLOBS}:prefix]"
 REQUESTED_ROLE, PRESENT_ROLE = (
     f"@{part}[Microsoft.Authorization/roleAssignments:RoleDefinitionId]" for part in ("Request", "Resource")
 )
+REQUESTED_PRINCIPAL, REQUESTED_TYPE = (
+    f"@Request[Microsoft.Authorization/roleAssignments:{name}]" for name in ("PrincipalId", "PrincipalType")
+)
+SETS = (
+    "ForAnyOfAnyValues:GuidEquals",
+    "ForAnyOfAllValues:GuidNotEquals",
+    "ForAnyOfAnyValues:StringEqualsIgnoreCase",
+)
+"""Operators that compare an attribute with a set. The attributes have one value each, so "any" and "all" of the first
+set are the same."""
 LIST = "Blob.List"
 """Suboperation of reading that lists blobs."""
 
@@ -52,11 +64,24 @@ class Operation:
     """GUID of the role that is to be assigned; None when none is."""
     present_role: str | None = None
     """GUID of the role of an existing assignment; None when the operation concerns none."""
+    requested_principal: str | None = None
+    """Object id of the principal to which a role is to be assigned."""
+    requested_type: str | None = None
+    """Type of that principal: ``User``, ``Group`` or ``ServicePrincipal``."""
 
     def attribute(self, name: str) -> str | None:
         """Return the value of an attribute; None when the operation does not have it."""
-        values = {PATH: self.path, PREFIX: self.prefix, REQUESTED_ROLE: self.requested_role}
-        return self.present_role if name == PRESENT_ROLE else values[name]
+        return {
+            PATH: self.path,
+            PREFIX: self.prefix,
+            REQUESTED_ROLE: self.requested_role,
+            PRESENT_ROLE: self.present_role,
+            REQUESTED_PRINCIPAL: self.requested_principal,
+            REQUESTED_TYPE: self.requested_type,
+        }[name]
+
+
+ATTRIBUTES = (PATH, PREFIX, REQUESTED_ROLE, PRESENT_ROLE, REQUESTED_PRINCIPAL, REQUESTED_TYPE)
 
 
 Condition = Callable[[Operation], bool]
@@ -122,15 +147,16 @@ class _Parser:
         if first == "SubOperationMatches":
             suboperation = self._braced()
             return lambda operation: operation.suboperation == suboperation
-        if first not in (PATH, PREFIX, REQUESTED_ROLE, PRESENT_ROLE):
+        if first not in ATTRIBUTES:
             raise ConditionError(f"{first} begins no term")
         return self._comparison(first)
 
     def _comparison(self, attribute: str) -> Condition:
         operator = self._take()
-        if operator == "ForAnyOfAnyValues:GuidEquals":
-            guids = self._guids()
-            return lambda operation: _present(operation, attribute).lower() in guids
+        if operator in SETS:
+            values = frozenset(value.strip("'").lower() for value in self._set())
+            differs = operator == "ForAnyOfAllValues:GuidNotEquals"
+            return lambda operation: (_present(operation, attribute).lower() in values) is not differs
         pattern = {"StringLike": _like, "StringStartsWith": _starts_with}.get(operator)
         if pattern is None:
             raise ConditionError(f"the operator {operator} is not known")
@@ -138,14 +164,14 @@ class _Parser:
 
         return lambda operation: compared.fullmatch(_present(operation, attribute)) is not None
 
-    def _guids(self) -> frozenset[str]:
+    def _set(self) -> list[str]:
         self._take("{")
-        guids = [self._take().lower()]
+        values = [self._take()]
         while self._next() == ",":
             self._take(",")
-            guids.append(self._take().lower())
+            values.append(self._take())
         self._take("}")
-        return frozenset(guids)
+        return values
 
     def _braced(self) -> str:
         self._take("{")

@@ -15,7 +15,8 @@ from lab.cloud.azure.schema.base import SubscriptionSettings, TypeSpec
 from lab.cloud.store import DocumentStore, ResourceDocument
 
 DELETED_VAULT = re.compile(
-    r"(?i)^/subscriptions/[^/]+/providers/Microsoft\.KeyVault/(?:locations/[^/]+/)?deletedVaults(?:/([^/]+))?(/purge)?$"
+    r"(?i)^(?P<subscription>/subscriptions/[^/]+)/providers/Microsoft\.KeyVault/(?:locations/[^/]+/)?deletedVaults"
+    r"(?:/(?P<name>[^/]+))?(?P<purge>/purge)?$"
 )
 
 
@@ -44,13 +45,13 @@ def _deleted_vaults(
     store: DocumentStore, settings: SubscriptionSettings, method: str, match: re.Match[str]
 ) -> dict[str, Any]:
     records = store.records(vault.DELETED)
-    if match.group(1) is None:
+    if match["name"] is None:
         return {"value": [deleted_vault(record, subscription=settings.subscription) for record in records.values()]}
-    name = match.group(1).lower()
+    name = match["name"].lower()
     record = records.get(name)
     if record is None:
-        raise ArmError(404, "DeletedVaultNotFound", f"The specified deleted vault '{match.group(1)}' does not exist.")
-    if match.group(2) is None:
+        raise ArmError(404, "DeletedVaultNotFound", f"The specified deleted vault '{match['name']}' does not exist.")
+    if match["purge"] is None:
         return deleted_vault(record, subscription=settings.subscription)
     if method != "POST":
         raise ArmError(405, "MethodNotAllowed", "Purging is a POST.")

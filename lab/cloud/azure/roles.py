@@ -1,5 +1,5 @@
 """Roles that the lab evaluates, and the actions that each allows: built-in roles, and Longhaul's custom roles,
-clouds/azure/operator-role.json and clouds/azure/autoscaler-role.json.
+clouds/azure/operator-role.json, destroy-role.json and autoscaler-role.json.
 
 Ids, actions and data actions are from learn.microsoft.com/azure/role-based-access-control/built-in-roles (general,
 security).
@@ -11,18 +11,22 @@ import json
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from clouds.azure import permissions
+from clouds.azure import permissions, roles
 from clouds.azure.roles import AUTOSCALER, BLOB_CONTRIBUTOR, BLOB_READER, READER, SECRETS_OFFICER, SECRETS_USER
 from contract.azure import BLOBS
 from lab.cloud.azure.conditions import Condition, Operation
 from lab.cloud.azure.schema.blob_container import TYPE
+from lab.cloud.azure.schema.scale_set_instance import INSTANCE
 from longhaul.toolchain.spec import repository
 
 OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 VM_CONTRIBUTOR = "9980e02c-c2be-4d73-94e8-173b1dc7cf3c"
 OPERATOR = "00000000-0000-4000-8000-00000000000e"
-"""The operator's role in the lab. In Azure, `az role definition create` chooses the id."""
+DESTROYER = "00000000-0000-4000-8000-00000000000d"
+"""The operator's two roles in the lab. In Azure, `az role definition create` chooses their ids."""
+EVICTION = "00000000-0000-4000-8000-00000000000c"
+"""A role of the lab alone: Azure takes spot machines back when it wants, here somebody has to ask for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +75,8 @@ def built_in() -> dict[str, RoleDefinition]:
         ),
         READER: RoleDefinition(name="Reader", actions=("*/read",)),
         OPERATOR: RoleDefinition(name="Longhaul operator", actions=permissions.actions()),
+        DESTROYER: RoleDefinition(name=roles.DESTROYER, actions=permissions.actions(permissions.DESTROY_ROLE)),
+        EVICTION: RoleDefinition(name="Eviction", actions=(f"{INSTANCE}/simulateEviction/action",)),
         AUTOSCALER: RoleDefinition(name="Longhaul autoscaler", actions=_autoscaler()),
         VM_CONTRIBUTOR: RoleDefinition(
             name="Virtual Machine Contributor",

@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from requests.adapters import HTTPAdapter
 
 from lab.cloud.app import SUBSCRIPTION, LabClouds
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE
+from lab.cloud.azure.roles import OWNER
 from lab.cloud.delays import Delays
 from tests.lab.cloud.clock import TurnedClock
 from tests.lab.cloud.fake import FakeHypervisor
@@ -171,6 +173,19 @@ class Live:
             if status != "InProgress":
                 return answer.json() if answer.content else {}
         return {}
+
+    def owner(self) -> str:
+        """Return a token of somebody who is Owner of the subscription."""
+        scope = f"/subscriptions/{SUBSCRIPTION}"
+        role = f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{OWNER}"
+        properties = {"principalId": "owner", "roleDefinitionId": role, "scope": scope}
+
+        async def seed() -> None:
+            path = f"{scope}/providers/{ASSIGNMENT_TYPE}/00000000-0000-4000-8000-00000000000f"
+            self.cloud.store.put(path, type=ASSIGNMENT_TYPE, body={"properties": properties})
+
+        self.call(seed())
+        return str(self.cloud._identity.token(object_id="owner", app_id="o", audience="https://management.azure.com"))
 
     def token(self, audience: str) -> str:
         environment = self.cloud.operator_environment()

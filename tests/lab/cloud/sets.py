@@ -108,14 +108,15 @@ def scale(live: Live, count: int) -> dict[str, Any]:
 
 def act(live: Live, action: str, *instances: str) -> dict[str, Any]:
     """Start an action on instances, and return the finished operation."""
-    response = live.arm("POST", f"{SET}/{action}", {"instanceIds": list(instances)} if instances else {})
+    chosen = {"instanceIds": list(instances)} if instances else {}
+    response = live.arm("POST", f"{SET}/{action}", chosen, token=live.owner())
     assert response.status_code == 202, response.text
     return live.wait(response)
 
 
 def protect(live: Live, instance: str, **policy: bool) -> None:
     body = {"properties": {"protectionPolicy": policy}}
-    response = live.arm("PUT", f"{SET}/virtualMachines/{instance}", body)
+    response = live.arm("PUT", f"{SET}/virtualMachines/{instance}", body, token=live.owner())
     assert response.status_code == 200, response.text
 
 

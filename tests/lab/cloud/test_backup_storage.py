@@ -21,6 +21,7 @@ from components.azure.retention import RetentionProvider
 from components.control_plane.guard import DESTROY_VARIABLE
 from components.control_plane.replacement import GuardRefusedError
 from components.model import Machine, control_machines, load, plan
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import SUBSCRIPTION, Live
 from tests.lab.cloud.test_blobs import ACCOUNT, account, client
@@ -38,12 +39,19 @@ def grant(live: Live, **more: Any) -> dict[str, Any]:
     return {"properties": {"principalId": operator(live), "roleDefinitionId": ROLE, **more}}
 
 
+def give(live: Live, **more: Any) -> None:
+    """Give the operator rights to blobs, as the owner, in place of those given before."""
+    token = live.owner()
+    live.arm("DELETE", GRANT, token=token)
+    assert live.arm("PUT", GRANT, grant(live, **more), token=token).status_code == 201
+
+
 @pytest.fixture(name="storage")
 def _storage(live: Live) -> Live:
     estate.build(live, with_machine=False)
     live.put(ACCOUNT, account())
     live.put(CONTAINER, {})
-    live.put(GRANT, grant(live))
+    give(live)
     return live
 
 
@@ -73,8 +81,7 @@ def test_under_retention_a_blob_is_made_once_and_stays(storage: Live) -> None:
 
 
 def test_a_condition_takes_deletion_away_and_nothing_else(storage: Live) -> None:
-    storage.arm("DELETE", GRANT)
-    storage.put(GRANT, grant(storage, condition=NO_DELETION, conditionVersion="2.0"))
+    give(storage, condition=NO_DELETION, conditionVersion="2.0")
     container = client().get_container_client("daily")
     container.upload_blob("etcd/1", b"one")
     assert container.download_blob("etcd/1").readall() == b"one"
@@ -104,8 +111,7 @@ def test_a_member_sees_its_own_etcd_cluster_s_and_makes_those_in_its_own_name(
 ) -> None:
     container = client().get_container_client("daily")
     container.upload_blob(OTHERS, b"one")
-    storage.arm("DELETE", GRANT)
-    storage.put(GRANT, grant(storage, condition=own_backups(member(name)), conditionVersion="2.0"))
+    give(storage, condition=own_backups(member(name)), conditionVersion="2.0")
     for allowed, call in (
         (reads, lambda: container.download_blob(OTHERS).readall()),
         (lists, lambda: list(container.list_blobs(name_starts_with="etcd/"))),
@@ -127,8 +133,7 @@ def test_a_condition_that_forgets_one_of_the_actions_that_make_blobs_is_open(sto
     whole = own_backups(member("lab-events-1"))
     open_ = whole.replace(f"containers/blobs/{forgotten}'", "containers/blobs/tags/read'")
     assert open_ != whole
-    storage.arm("DELETE", GRANT)
-    storage.put(GRANT, grant(storage, condition=open_, conditionVersion="2.0"))
+    give(storage, condition=open_, conditionVersion="2.0")
     client().get_container_client("daily").upload_blob(OWN, b"one")
 
 
@@ -149,7 +154,7 @@ def test_a_condition_that_forgets_one_of_the_actions_that_make_blobs_is_open(sto
 )
 def test_what_azure_or_the_lab_refuses(storage: Live, path: str, body: dict[str, Any], said: str) -> None:
     whole = grant(storage, **body) if path == GRANT else body
-    answer = storage.arm("PUT", path, whole)
+    answer = storage.arm("PUT", path, whole, token=storage.owner())
     assert answer.status_code == 400
     assert said in answer.text
 
@@ -159,6 +164,13 @@ def test_a_container_made_anew_is_empty(storage: Live) -> None:
     storage.arm("DELETE", CONTAINER)
     storage.put(CONTAINER, {})
     assert not list(client().get_container_client("daily").list_blobs())
+
+
+def test_a_refused_change_of_a_retention_names_the_role(storage: Live) -> None:
+    second = f"/subscriptions/{SUBSCRIPTION}/providers/{ASSIGNMENT_TYPE}/00000000-0000-4000-8000-0000000000f2"
+    assert storage.arm("DELETE", second, token=storage.owner()).status_code == 200
+    with pytest.raises(AzureError, match="with the role Longhaul destroyer"):
+        retain(CONTAINER, days=90)
 
 
 EXPIRY = f"{ACCOUNT}/managementPolicies/default"

@@ -25,7 +25,7 @@ def principal(live: Live, audience: str) -> tuple[str, str]:
 def grant(slow: SlowLive, *, scope: str, role: str, principal: str) -> None:
     """Assign a role under a name that is the same in each run, for the moments depend on it."""
     path = f"{scope}/providers/Microsoft.Authorization/roleAssignments/11111111-1111-4111-8111-111111111111"
-    assert slow.arm("PUT", path, body(role, principal)).status_code == 201
+    assert slow.arm("PUT", path, body(role, principal), token=slow.owner()).status_code == 201
 
 
 def seen(slow: SlowLive, answers: Callable[[], int], *, step_s: float = 20.0) -> list[int]:

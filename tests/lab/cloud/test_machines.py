@@ -124,7 +124,7 @@ def test_power(live: Live) -> None:
         ("start", "PowerState/running", True),
         ("restart", "PowerState/running", True),
     ):
-        response = live.arm("POST", f"{estate.VM}/{action}")
+        response = live.arm("POST", f"{estate.VM}/{action}", token=live.owner())
         assert response.status_code == 202
         live.wait(response)
         assert powers(live)[1] == power
@@ -174,7 +174,7 @@ def test_run_command_refuses_what_it_does_not_do(built: Live, body: Any) -> None
 
 def test_commands_need_a_running_machine(live: Live) -> None:
     estate.build(live)
-    live.wait(live.arm("POST", f"{estate.VM}/powerOff"))
+    live.wait(live.arm("POST", f"{estate.VM}/powerOff", token=live.owner()))
     response = live.arm("POST", f"{estate.VM}/runCommand", {"commandId": "RunShellScript", "script": ["true"]})
     assert response.status_code == 409
 

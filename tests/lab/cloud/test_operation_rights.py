@@ -13,7 +13,7 @@ from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, NETWORK, Live
 from tests.lab.cloud.test_blobs import account
 from tests.lab.cloud.test_grants import principal
-from tests.lab.cloud.test_identity import body, owner
+from tests.lab.cloud.test_identity import body
 
 ACCOUNT = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/lhlabstore"
 GLOBAL = {"location": "global"}
@@ -59,7 +59,7 @@ def test_an_operation_is_read_by_who_may_read_operations(live: Live, path: str, 
     scope = f"/subscriptions/{SUBSCRIPTION}"
     role = f"{scope}/providers/Microsoft.Authorization/roleAssignments/11111111-1111-4111-8111-111111111111"
     assert live.arm("PUT", role, body(OPERATOR, who)).status_code == 403, "an operator makes no other"
-    assert live.arm("PUT", role, body(OPERATOR, who), token=owner(live)).status_code == 201
+    assert live.arm("PUT", role, body(OPERATOR, who), token=live.owner()).status_code == 201
     assert live.arm("GET", operation, token=token).status_code == 200
 
 

@@ -180,14 +180,14 @@ def test_a_protected_instance_outlives_a_lower_capacity(live: Live) -> None:
 def test_protection_from_actions_of_the_set(live: Live) -> None:
     sets.build(live, 1)
     policy = {"properties": {"protectionPolicy": {"protectFromScaleIn": False, "protectFromScaleSetActions": True}}}
-    assert code(live.arm("PUT", f"{sets.SET}/virtualMachines/0", policy)) == "InvalidParameter"
+    assert code(live.arm("PUT", f"{sets.SET}/virtualMachines/0", policy, token=live.owner())) == "InvalidParameter"
     sets.protect(live, "0", protectFromScaleSetActions=True)
     assert sets.listed(live)[0]["properties"]["protectionPolicy"] == {
         "protectFromScaleIn": True,
         "protectFromScaleSetActions": True,
     }
     for action in ("manualupgrade", "reimage"):
-        refused = live.arm("POST", f"{sets.SET}/{action}", {"instanceIds": ["0"]})
+        refused = live.arm("POST", f"{sets.SET}/{action}", {"instanceIds": ["0"]}, token=live.owner())
         assert code(refused) == "OperationNotAllowed"
     live.wait(live.arm("POST", f"{sets.SET}/virtualMachines/0/reimage", {}))
     sets.protect(live, "0")

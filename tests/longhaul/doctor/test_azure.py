@@ -15,7 +15,16 @@ from clouds.azure.reader import AzureReader
 from clouds.azure.roles import AUTOSCALER
 from clouds.base.findings import Finding, NotAskedError, Severity
 from clouds.base.pool_section import Pool
-from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, TENANT, Manager, raw_environment, share
+from tests.longhaul.doctor.world import (
+    FILE,
+    ROOT,
+    SUBSCRIPTION,
+    TENANT,
+    Manager,
+    named_environment,
+    raw_environment,
+    share,
+)
 
 PERMISSIONS = f"{ROOT}/providers/Microsoft.Authorization/permissions"
 NETWORKS = f"{ROOT}/providers/Microsoft.Network/virtualNetworks"
@@ -68,14 +77,15 @@ def test_an_examples_subscription_is_not_asked_for() -> None:
         ),
         (
             [{"actions": ["*"], "notActions": ["Microsoft.Compute/virtualMachines/write"]}],
-            "Microsoft.Compute/virtualMachines/*",
+            "Microsoft.Compute/virtualMachines/write",
         ),
     ],
     ids=["owner", "the role's", "contributor", "and user access administrator", "a part taken away"],
 )
 def test_what_is_granted_is_compared_with_the_role(manager: Manager, granted: list[Any], missing: str) -> None:
     manager.lists(PERMISSIONS, *granted, size=1)
-    (found,) = permissions(share("azure"), manager.reader(), SUBSCRIPTION)
+    found, second = permissions(share("azure"), manager.reader(), SUBSCRIPTION)
+    assert ("is not granted" in second.what) is (granted[0]["actions"] != ["*"])
     assert found.severity is (Severity.PROBLEM if missing else Severity.OK)
     assert found.what.endswith(f"not granted: {missing}" if missing else f"the subscription {SUBSCRIPTION}")
     assert {query["api-version"][0] for _, _, query in manager.asked} == {"2015-07-01"}
@@ -84,13 +94,30 @@ def test_what_is_granted_is_compared_with_the_role(manager: Manager, granted: li
 def test_the_role_is_held_against_what_is_polled(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
     """A role that lacks a right to poll is incomplete, whatever it lists itself."""
     role = tuple(action for action in actions() if "privateDnsOperation" not in action)
-    monkeypatch.setattr("clouds.azure.permissions.actions", lambda: role)
+    monkeypatch.setattr("clouds.azure.permissions.actions", lambda *file: () if file else role)
     manager.lists(PERMISSIONS, {"actions": list(role), "notActions": []})
-    (finding,) = permissions(share("azure"), manager.reader(), SUBSCRIPTION)
+    finding, _ = permissions(share("azure"), manager.reader(), SUBSCRIPTION)
     assert finding.what.endswith(
         "not granted: Microsoft.Network/privateDnsOperationStatuses/read, "
         "Microsoft.Network/privateDnsOperationResults/read"
     )
+
+
+def test_rights_are_looked_for_on_the_group_that_the_file_names(manager: Manager) -> None:
+    """Operations are the subscription's, so reading them is granted there."""
+    named = share("azure", named_environment())
+    manager.lists(
+        f"{ROOT}/resourceGroups/rg/providers/Microsoft.Authorization/permissions", {"actions": list(actions())}
+    )
+    manager.lists(PERMISSIONS, {"actions": ["*/read"]})
+    group, second = permissions(named, manager.reader(), SUBSCRIPTION)
+    assert group.what == "Azure: everything that docs/getting-started.md lists is granted in the resource group rg"
+    assert second.what.startswith("Azure: the role Longhaul destroyer is not granted in the resource group rg")
+    manager.lists(PERMISSIONS)
+    unread = list(permissions(named, manager.reader(), SUBSCRIPTION))[-1]
+    assert unread.severity is Severity.PROBLEM
+    assert "operations cannot be read: " in unread.what
+    assert "Microsoft.Network/locations/operations/read" in unread.what
 
 
 def test_what_is_not_registered_is_told_with_the_command(manager: Manager) -> None:

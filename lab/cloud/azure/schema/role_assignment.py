@@ -44,14 +44,24 @@ def change(verb: str, document: ResourceDocument | None, body: Any) -> Operation
     changes, which no condition judges."""
     present = _role_guid(document.body) if document else None
     if verb == "write":
-        return Operation(action=f"{ASSIGNMENT_TYPE}/write", requested_role=_role_guid(body), present_role=present)
+        properties = _properties(body)
+        return Operation(
+            action=f"{ASSIGNMENT_TYPE}/write",
+            requested_role=_role_guid(body),
+            present_role=present,
+            requested_principal=str(properties.get("principalId") or ""),
+            requested_type=str(properties.get("principalType") or "ServicePrincipal"),
+        )
     return Operation(action=f"{ASSIGNMENT_TYPE}/delete", present_role=present) if verb == "delete" and present else None
 
 
 def _role_guid(body: Any) -> str:
+    return str(_properties(body).get("roleDefinitionId") or "").rpartition("/")[2]
+
+
+def _properties(body: Any) -> dict[str, Any]:
     properties = body.get("properties") if isinstance(body, dict) else None
-    definition = properties.get("roleDefinitionId") if isinstance(properties, dict) else None
-    return str(definition or "").rpartition("/")[2]
+    return properties if isinstance(properties, dict) else {}
 
 
 def check(put: Put) -> None:

@@ -1,4 +1,4 @@
-"""Microsoft.ManagedIdentity/userAssignedIdentities."""
+"""Microsoft.ManagedIdentity/userAssignedIdentities, and their federated credentials, which the lab only refuses."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 from pydantic import Field
 
 from contract.azure import MACHINES
-from lab.cloud.azure.errors import ArmError
-from lab.cloud.azure.schema.base import BodyPart, Located, Put, TypeSpec
+from lab.cloud.azure.errors import ArmError, unsupported
+from lab.cloud.azure.schema.base import Body, BodyPart, Located, Put, TypeSpec
 from lab.cloud.store import DocumentStore, ResourceDocument
 
 TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
+CREDENTIAL = f"{TYPE}/federatedIdentityCredentials"
 
 
 class UserAssignedIdentityProperties(BodyPart):
@@ -73,11 +74,34 @@ def missing_principal(principal_id: str) -> ArmError:
     )
 
 
-SPEC = TypeSpec(
-    type=TYPE,
-    model=UserAssignedIdentity,
-    check=check,
-    view=view,
-    in_use=in_use,
-    read_only=frozenset({"principalId", "clientId", "tenantId"}),
+class FederatedCredentialProperties(BodyPart):
+    """Issuer and subject of the tokens that Entra exchanges for the identity's (REST reference, "Federated Identity
+    Credentials - Create Or Update")."""
+
+    issuer: str
+    subject: str
+    audiences: list[str]
+
+
+class FederatedCredential(Body):
+    """A federated credential of an identity."""
+
+    tags: None = None
+    properties: FederatedCredentialProperties
+
+
+def _refuse_credential(put: Put) -> None:
+    raise unsupported(f"{put.id.text}: the lab's token endpoint exchanges no federated tokens.")
+
+
+SPECS = (
+    TypeSpec(
+        type=TYPE,
+        model=UserAssignedIdentity,
+        check=check,
+        view=view,
+        in_use=in_use,
+        read_only=frozenset({"principalId", "clientId", "tenantId"}),
+    ),
+    TypeSpec(type=CREDENTIAL, model=FederatedCredential, check=_refuse_credential, parent=TYPE),
 )
