@@ -93,7 +93,7 @@ CLUSTER = Part(name="cluster", mark="cluster", without=("drill",))
 """Tests in a whole environment in the lab, which most of them share."""
 DRILL = Part(name="drill", mark="drill", verbose=True)
 """Tests that kill, stall, roll or compile."""
-LANES = ((MACHINES, CLUSTER), (ENGINE,), (IMAGES, LOOPBACK, FAST), (DRILL,))
+LANES = ((MACHINES, CLUSTER), (ENGINE,), (FAST, IMAGES, LOOPBACK), (DRILL,))
 """Machines and the cluster are in one lane, for Linux gives a user too few inotify instances for both at once
 (:mod:`lab.inotify`). API servers without machines run as a user of their own, who has as many again."""
 

@@ -14,6 +14,9 @@ from longhaul.toolchain.errors import SetupError, ToolCommandError, disk_full, i
 from longhaul.toolchain.process import output_of, run_logged
 from longhaul.toolchain.spec import Binary, Go, machine_arch
 
+NO_DEBUG_SYMBOLS = "-gcflags=all=-dwarf=false"
+"""The linker's ``-w`` leaves the debug symbols out, so the compiler need not make them (``go doc cmd/compile``,
+``-dwarf``): for crane, that is 50 s of processor instead of 72, and a program of the same size."""
 _C_FLAGS = ("CGO_CFLAGS", "CGO_CPPFLAGS", "CGO_LDFLAGS")
 """Variables with C compiler flags of the user, which a build ignores."""
 _NO_REGISTRY = (
@@ -128,7 +131,8 @@ def make_binary(binary: Binary, *, compiler: Compiler, modules_dir: Path, into: 
             raise NoCError(f"{what}: there is no C compiler on this machine: install gcc and libc6-dev")
         flags = " ".join(("-s", "-w", *binary.ldflags))
         verb = ("test", "-vet=off", "-c") if binary.test else ("build",)
-        argv = [*verb, "-tags", ",".join(binary.tags), "-ldflags", flags, "-o", str(target), binary.package]
+        argv = [*verb, NO_DEBUG_SYMBOLS, "-tags", ",".join(binary.tags), "-ldflags", flags, "-o", str(target)]
+        argv.append(binary.package)
         run_logged([str(compiler.go), *argv], log=log, what=what, cwd=folder, env=compiler.env(cgo=binary.cgo))
     except ToolCommandError as error:
         raise explain(error, doing=what, where=into.parent) from error
