@@ -61,6 +61,16 @@ Name = Annotated[
 """A part of host names and of the clouds' resource names. Azure refuses two hyphens in a row in a vault's name
 (learn.microsoft.com, "Naming rules and restrictions for Azure resources")."""
 
+DnsZone = Annotated[
+    str,
+    Field(
+        pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z]{2,63}$",
+        max_length=253,
+        json_schema_extra={"patternErrorMessage": "a DNS name, in lower case, without a dot at the end"},
+    ),
+]
+"""A zone of the DNS."""
+
 FILE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$"
 
 FileName = Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from clouds.base.replaces import Replaces
-from clouds.base.section import HostKey, Name, Range, Section
+from clouds.base.section import DnsZone, HostKey, Name, Range, Section
 
 ZONES = 4
 """Largest number of availability zones of a site. The address plan gives each zone a quarter of the node and pod
@@ -57,6 +57,12 @@ class SiteBase(Section):
     prefix: Annotated[int, Replaces.STATE] = Field(default=16, ge=8, le=20)
     """Prefix length of the site's block when `range` is left out: /16 holds 8,192 node addresses and the pods of 2,048
     nodes."""
+    private_zones: Annotated[tuple[DnsZone, ...], Replaces.NOTHING] = Field(
+        default=(), examples=[["corp.example.com", "168.192.in-addr.arpa"]]
+    )
+    """DNS zones for which the site's own resolvers have answers of their own. The cluster's DNS servers give these
+    answers at the site, to the site's nodes and pods; from other sites and from laptops nobody gets them. Pods of other
+    sites ask their own site's resolvers for such names."""
     depot: Annotated[str | None, Replaces.STATE] = Field(
         default=None,
         pattern=r"^https?://[a-z0-9.-]+(:\d+)?$",

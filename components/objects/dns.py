@@ -26,6 +26,7 @@ from components.model.network.cluster_dns import (
 )
 from components.objects.dns_servers import PART, SELECTOR, DnsServers, deployment_spec
 from components.objects.object_metadata import meta
+from components.objects.private_zones import private_zones
 from contract.annotations import SKIP_AWAIT
 from contract.node_dns import ATTEMPTS, PLACES
 from contract.object_names import CLUSTER_DOMAIN, COREDNS, SYSTEM_NAMESPACE
@@ -169,7 +170,16 @@ def corefile(environment: Environment, addresses: AddressPlan) -> str:
 
     The cluster's own names are in CoreDNS's memory anyway, so its cache does not keep answers about them, which would
     be older by that (as in kubernetes, ``cmd/kubeadm/app/phases/addons/dns/manifests.go``)."""
+    api = f"""\
+    hosts /dev/null {environment.api_name} {{
+        {api_address(environment, addresses)} {environment.api_name}
+        ttl 30
+        no_reverse
+        reload 0s
+    }}
+"""
     return f"""\
+{private_zones(environment, addresses, api=api)}\
 .:53 {{
     errors
     health {{
@@ -180,13 +190,7 @@ def corefile(environment: Environment, addresses: AddressPlan) -> str:
         fallthrough in-addr.arpa
         ttl 30
     }}
-    hosts /dev/null {environment.api_name} {{
-        {api_address(environment, addresses)} {environment.api_name}
-        ttl 30
-        no_reverse
-        reload 0s
-    }}
-    prometheus :9153
+{api}    prometheus :9153
     forward . /etc/resolv.conf {{
         max_concurrent {PLACES}
         max_connect_attempts {ATTEMPTS}

@@ -11,6 +11,7 @@ from components.model import Environment
 from components.model.network.cluster_dns import TOLERATED, deployment_name
 from components.model.versions.section import pinned
 from components.objects.object_metadata import labels
+from components.objects.private_zones import POD_ADDRESS
 from contract.labels import HOSTNAME_LABEL, POOL_LABEL, SITE_LABEL, ZONE_LABEL
 from contract.object_names import COREDNS
 
@@ -91,7 +92,7 @@ def _pod(environment: Environment, servers: DnsServers) -> PodSpecArgsDict:
                 "label_selector": servers.selector,
             }
         ],
-        "containers": [_container()],
+        "containers": [_container(environment)],
         "volumes": [{"name": "config", "config_map": {"name": COREDNS}}],
     }
     if servers.site is not None:
@@ -133,8 +134,8 @@ def _affinity(environment: Environment, servers: DnsServers) -> AffinityArgsDict
     return affinity
 
 
-def _container() -> ContainerArgsDict:
-    return {
+def _container(environment: Environment) -> ContainerArgsDict:
+    container: ContainerArgsDict = {
         "name": COREDNS,
         "image": f"registry.k8s.io/coredns/coredns:v{pinned('coredns')}",
         "args": ["-conf", "/etc/coredns/Corefile"],
@@ -159,3 +160,6 @@ def _container() -> ContainerArgsDict:
         },
         "volume_mounts": [{"name": "config", "mount_path": "/etc/coredns", "read_only": True}],
     }
+    if any(site.private_zones for site in environment.sites.values()):
+        container["env"] = [{"name": POD_ADDRESS, "value_from": {"field_ref": {"field_path": "status.podIP"}}}]
+    return container

@@ -7,6 +7,7 @@ from typing import Any
 
 from clouds.base.pool_section import Taint
 from components.model import AddressPlan
+from components.model.network.cluster_dns import pod_name_servers
 from components.model.nodes.kubelet_reservations import MAX_PODS, SYSTEM_MIB, SYSTEM_PIDS, kube_reserved, pod_pids
 from contract.object_names import CLUSTER_DOMAIN
 
@@ -23,7 +24,7 @@ sort, and cannot be chosen (Go, crypto/tls, ``Config.CipherSuites``). The units 
 
 
 def kubelet_configuration(
-    addresses: AddressPlan, *, vcpus: int, has_gpus: bool, taints: tuple[Taint, ...]
+    addresses: AddressPlan, site: str, *, vcpus: int, has_gpus: bool, taints: tuple[Taint, ...]
 ) -> dict[str, Any]:
     """Return the KubeletConfiguration. Values that a machine learns at boot (provider id, resolver) are merged into it
     from /etc/longhaul/kubelet.conf.d. docs/performance.md has the sources of settings for speed."""
@@ -45,7 +46,7 @@ def kubelet_configuration(
         "podPidsLimit": pod_pids(vcpus),
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "cgroupDriver": "systemd",
-        "clusterDNS": [str(addresses.dns_service)],
+        "clusterDNS": [str(address) for address in pod_name_servers(addresses, site)],
         "clusterDomain": CLUSTER_DOMAIN,
         "maxPods": MAX_PODS,
         # One image of 17 GB must not hold up all others.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from components.model import AddressPlan, Environment
 from components.model.network.api_address import api_address
-from components.model.network.cluster_dns import site_dns_addresses
+from components.model.network.cluster_dns import pod_name_servers
 from components.render.documents import HEADER, yaml_document
 from components.render.file import File
 from contract.node_dns import ADDRESS, ATTEMPTS, COREFILE, KUBELET_SETTING, METRICS_PORT, PLACES, RESOLVER
@@ -21,8 +21,10 @@ def node_dns_files(environment: Environment, addresses: AddressPlan, site: str) 
     setting = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        # A resolver takes the second when the first refuses, does not answer or fails.
-        "clusterDNS": [ADDRESS, str(addresses.dns_service)],
+        # A resolver takes the second when the first refuses, does not answer or fails, and musl's asks both at once and
+        # takes the first answer (musl 1.2, src/network/res_msend.c). So both are of the site: servers of another may
+        # know another answer, or that there is none.
+        "clusterDNS": [ADDRESS, str(pod_name_servers(addresses, site)[0])],
     }
     return {
         COREFILE: File(content=HEADER + corefile(environment, addresses, site)),
@@ -41,8 +43,7 @@ def corefile(environment: Environment, addresses: AddressPlan, site: str) -> str
     machine's own resolver, which knows the site's private zones. An answer that cannot be renewed within a second is
     given for an hour more; one that can be renewed is always the new one (CoreDNS 1.14, plugin/cache).
     """
-    of_site = site_dns_addresses(addresses).get(site)
-    upstream = " ".join(str(address) for address in (of_site, addresses.dns_service) if address is not None)
+    upstream = " ".join(map(str, pod_name_servers(addresses, site)))
     api = environment.api_name
     of_servers = "".join(_of_servers(str(zone), upstream) for zone in (CLUSTER_DOMAIN, addresses.supernet))
     return f"""\

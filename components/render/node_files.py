@@ -128,6 +128,7 @@ def _shared(
     )
     kubelet = kubelet_configuration(
         addresses,
+        site_name,
         vcpus=hardware.vcpus,
         has_gpus=bool(hardware.gpus.gpus),
         taints=(*taints, *gpu_taints(hardware.gpus.gpus)),

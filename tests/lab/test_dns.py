@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
-from components.model.network.cluster_dns import site_servers, standing_nodes
+from components.model.network.cluster_dns import site_dns_addresses, site_servers, standing_nodes
 from components.model.versions.section import pinned
 from contract.node_dns import ADDRESS, METRICS_PORT
 from tests.support.name_servers import FAILURE, NOBODY
@@ -122,10 +122,11 @@ def test_each_site_has_servers_on_different_machines(project: Project) -> None:
 
 
 def test_pods_ask_the_cache_of_their_node(project: Project, pods: dict[str, Talker]) -> None:
-    for pod in pods.values():
+    addresses = plan(load(project.stack_file))
+    for site, pod in pods.items():
         settings = project.kubectl("exec", pod.name, "--", "cat", "/etc/resolv.conf").stdout.splitlines()
         servers = [line.split()[1] for line in settings if line.startswith("nameserver")]
-        assert servers == [ADDRESS, str(plan(load(project.stack_file)).dns_service)]
+        assert servers == [ADDRESS, str(site_dns_addresses(addresses)[site])]
         checks = json.loads(project.on(pod.node, "longhaul-node status").stdout)["checks"]
         assert [check["ok"] for check in checks if check["name"] == "DNS cache"] == [True]
     eventually(lambda: pods["use1"].dial("rack.default.svc.cluster.local") == "rack")

@@ -74,6 +74,7 @@ def full() -> dict[str, Any]:
             "range": "10.64.0.0/16",
             "prefix": 16,
             "depot": "https://depot.example.internal",
+            "private_zones": ["example.net"],
             "zones": ["1", "2"],
             "vpn_gateway_size": "VpnGw2AZ",
             "existing": azure_existing(),
@@ -84,6 +85,7 @@ def full() -> dict[str, Any]:
             "range": "10.65.0.0/16",
             "prefix": 16,
             "depot": "https://depot.example.internal",
+            "private_zones": ["example.net"],
             "zones": ["a", "b", "c"],
             "account": "123456789012",
             "existing": aws_existing(),
@@ -93,6 +95,7 @@ def full() -> dict[str, Any]:
             "range": "10.68.0.0/14",
             "prefix": 14,
             "depot": "https://depot.example.internal",
+            "private_zones": ["corp.example.com"],
             "gateways": [
                 {"name": "gw-0", "public_address": "203.0.113.10", "host_key": KEY},
                 {"name": "gw-1", "public_address": "203.0.113.11", "host_key": KEY},

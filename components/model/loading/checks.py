@@ -16,7 +16,7 @@ from components.model.hosts.ssh_keys import check_host_keys
 from components.model.identity.namespace_checks import check_namespaces
 from components.model.identity.sign_in import check_sign_in
 from components.model.network.capacity import check_capacity, check_peered, check_total
-from components.model.network.domain_checks import check_domain
+from components.model.network.domain_checks import check_domain, check_private_zones
 from components.model.network.link_checks import check_links
 from components.model.network.plan_checks import check_plan, check_used
 from components.model.network.public_addresses import check_operators, check_public_addresses, check_vpn_sources
@@ -46,6 +46,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_control_plane,
         check_api_port,
         check_domain,
+        check_private_zones,
         check_pools,
         check_purchase,
         check_fabric,

@@ -19,7 +19,9 @@ UNSUPPORTED: Mapping[tuple[str, ...], str] = {
 
 _KEY = "leave it out: a key of volumes is given when an image is baked, `longhaul image build --key` (docs/images.md)"
 _PROXY = "leave it out: machines get no proxy of yours; a depot serves sites without the internet (docs/depot.md)"
-_RESOLVER = "leave it out: machines ask their site's own resolver (docs/dns.md)"
+_RESOLVER = (
+    "leave it out: machines ask their site's own resolver, whose zones a site names as `private_zones` (docs/dns.md)"
+)
 _TIME = "leave it out: machines get no time servers of yours (docs/limits.md)"
 _HOST = "leave it out: installing hosts' systems is yours (docs/limits.md)"
 _PULL = "leave it out: pods name images in full, and a registry's password is a secret of their namespace"

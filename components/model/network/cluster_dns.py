@@ -74,6 +74,12 @@ def site_servers(environment: Environment, standing: Mapping[str, int]) -> Mappi
     return {site: min(nodes, LEAST_OF_SITE + most[site] // NODES_PER_SERVER) for site, nodes in standing.items()}
 
 
+def pod_name_servers(addresses: AddressPlan, site: str) -> tuple[IPv4Address, ...]:
+    """Return the servers that pods of a site ask where their node has no cache: the site's own, and those of all sites,
+    which a site without servers of its own needs."""
+    return tuple(filter(None, (site_dns_addresses(addresses).get(site), addresses.dns_service)))
+
+
 def site_dns_addresses(addresses: AddressPlan) -> Mapping[str, IPv4Address]:
     """Return the address of the Service of each site's own servers, by site.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Network
 from urllib.parse import urlsplit
 
 from clouds.base.faults import Caution, Fault, Location
@@ -47,6 +48,20 @@ def check_domain(environment: Environment) -> Iterator[Fault]:
                 yield Fault(at=("domain",), wrong=wrong, write=write, basis=(at,))
 
 
+def check_private_zones(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault for each private zone of a site that overlaps one of the cluster's own, which servers of every site
+    answer to everybody."""
+    of_cluster = (CLUSTER_DOMAIN, *_reverse_zones(environment.supernet))
+    for name, site in environment.sites.items():
+        for index, zone in enumerate(site.private_zones):
+            for other in of_cluster:
+                if _is_below(zone, other) or _is_below(other, zone):
+                    wrong = f"{other} is the cluster's own zone of Services and pods, and {zone} overlaps it"
+                    write = "a zone of the site's own resolvers, such as corp.example.com"
+                    yield Fault(at=("sites", name, "private_zones", index), wrong=wrong, write=write)
+                    break
+
+
 def domain_cautions(environment: Environment) -> Iterator[Caution]:
     """Yield a caution if the domain looks like a company's whole public domain."""
     *_, second, top = labels = environment.domain.split(".")
@@ -71,6 +86,13 @@ def named_hosts(environment: Environment) -> Iterator[tuple[Location, str]]:
         yield ("sites", environment.control_plane.site, "depot"), urlsplit(control.depot).hostname or ""
     if environment.vpn is not None and environment.vpn.name is not None:
         yield ("vpn", "name"), environment.vpn.name
+
+
+def _reverse_zones(range_: IPv4Network) -> Iterator[str]:
+    """Yield the zones with a range's reverse names, which are cut at whole bytes (RFC 1035, section 3.5)."""
+    count = -(-range_.prefixlen // 8)
+    for part in range_.subnets(new_prefix=8 * count):
+        yield ".".join([*reversed(str(part.network_address).split(".")[:count]), "in-addr.arpa"])
 
 
 def _is_made(environment: Environment) -> bool:

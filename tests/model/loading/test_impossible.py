@@ -79,6 +79,20 @@ def changed(at: str, to: object) -> dict[str, Any]:
         ("domain", "vault.azure.net", "domain", f"{SHADOW} Azure's services below azure.net", "longhaul.internal"),
         ("domain", "amazonaws.com", "domain", f"{SHADOW} AWS's services below amazonaws.com", "longhaul.internal"),
         ("domain", "prod.cluster.local", "domain", "cluster.local is the cluster's own zone", "longhaul.internal"),
+        (
+            "sites.weu.private_zones",
+            ["local"],
+            "sites.weu.private_zones.0",
+            "the cluster's own zone",
+            "corp.example.com",
+        ),
+        (
+            "sites.weu.private_zones",
+            ["10.in-addr.arpa"],
+            "sites.weu.private_zones.0",
+            "10.in-addr.arpa overlaps it",
+            "corp",
+        ),
         ("domain", "prod.acme.local", "domain", "of one link by multicast (RFC 6762)", "test.longhaul.internal"),
         (
             "identity.issuers.corp.url",
