@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import yaml
 
 from clouds.registry import cloud_of
 from components.model import load, plan
+from components.model.network.cluster_dns import site_dns_addresses
 from components.model.network.mtu import TUNNEL_MTU
 from components.model.nodes.kubelet_reservations import MAX_PODS, kube_reserved, pod_pids
 from components.render import File, UserDataError
@@ -86,7 +87,9 @@ def test_the_kubelet_trusts_what_it_is_given_and_nobody_else(node: NodeCase) -> 
     assert kubelet["authorization"]["mode"] == "Webhook"
     assert kubelet["serverTLSBootstrap"] is True
     assert kubelet["rotateCertificates"] is True
-    assert kubelet["clusterDNS"] == [str(node.addresses.dns_service)]
+    site, everywhere = kubelet["clusterDNS"]
+    assert IPv4Address(site) in site_dns_addresses(node.addresses).values()
+    assert everywhere == str(node.addresses.dns_service)
     assert kubelet["maxPods"] == MAX_PODS
     if node.host is not None:
         [cluster] = json.loads(found[JOIN].content)["clusters"]
