@@ -32,6 +32,7 @@ from longhaul.toolchain.cache import Progress
 from longhaul.toolchain.download import Downloader, UnreachableError
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.plugin_checksums import ARCHES, ChecksumFile, fetch_agreed
+from longhaul.toolchain.plugin_executables import digest_in_archive
 from longhaul.toolchain.plugin_sources import PluginSource, load_sources, source_of
 from longhaul.toolchain.plugins import PluginInstaller
 from longhaul.toolchain.spec import Spec, load, repository
@@ -106,12 +107,11 @@ def _pin_plugins(packages: list[str]) -> None:
     downloader = Downloader()
     for source, version in _plugins(packages):
         with tempfile.TemporaryDirectory(prefix="longhaul-plugins-") as folder:
-            sums = {
-                source.archive(version, arch): fetch_agreed(
-                    source, version, arch, archive=Path(folder, "archive"), downloader=downloader
-                )
-                for arch in ARCHES
-            }
+            sums: dict[str, str] = {}
+            for arch in ARCHES:
+                archive = Path(folder, source.archive(version, arch))
+                sums[archive.name] = fetch_agreed(source, version, arch, archive=archive, downloader=downloader)
+                sums[source.executable(version, arch)] = digest_in_archive(archive, source.binary)
         _checksums().add(sums)
         _say(f"plugin {source.package} {version}: GitHub and get.pulumi.com agree; written into {_checksums().path}")
 

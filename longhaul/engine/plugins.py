@@ -4,9 +4,7 @@ are missing."""
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 from clouds.registry import cloud_of, clouds
 from contract.project import PLUGIN_CHECKSUMS
 from longhaul.engine.events import PROVIDERS
-from longhaul.engine.location import engine_binary, pulumi_home
+from longhaul.engine.location import engine_binary
+from longhaul.engine.plugin_states import Plugin, PluginState, plugin_state, refuse_changed
 from longhaul.project.checkout import Project
 from longhaul.terminal.exits import CommandError
 from longhaul.terminal.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment
+    from longhaul.toolchain.plugin_checksums import ChecksumFile
 
 OFFLINE = "LONGHAUL_OFFLINE"
 """Environment variable that is not empty where no command may fetch a plugin."""
@@ -30,31 +30,6 @@ class MissingPluginError(CommandError):
     """A plugin is not installed and cannot be fetched now."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plugin:
-    """A provider plugin, at the version of the installed SDK: the engine accepts no other version."""
-
-    package: str
-    version: str
-
-    @property
-    def binary(self) -> str:
-        """Return the name of its executable."""
-        return f"pulumi-resource-{self.package}"
-
-    def on_path(self, environ: Mapping[str, str]) -> bool:
-        """Return whether it is on ``PATH``, which the engine tries first."""
-        return shutil.which(self.binary, path=environ.get("PATH")) is not None
-
-    def installed(self, environ: Mapping[str, str]) -> bool:
-        """Return whether the engine finds it on ``PATH`` or in its cache. While it installs a plugin, and after an
-        installation that failed or was killed, the engine keeps an empty file beside the plugin's folder (v3.250.0,
-        ``pkg/pluginstorage/download.go``)."""
-        folder = pulumi_home(environ) / "plugins" / f"resource-{self.package}-v{self.version}"
-        partial = folder.with_name(f"{folder.name}.partial")
-        return self.on_path(environ) or ((folder / self.binary).exists() and not partial.exists())
-
-
 def site_plugins(environment: Environment) -> tuple[Plugin, ...]:
     """Return the plugins of an environment's sites."""
     packages = dict.fromkeys(cloud_of(site).provider for site in environment.sites.values())
@@ -62,43 +37,84 @@ def site_plugins(environment: Environment) -> tuple[Plugin, ...]:
 
 
 def require(plugins: Iterable[Plugin], environ: Mapping[str, str], *, project: Project, offline: bool = False) -> None:
-    """Install the plugins that are missing: the engine downloads none by itself. Raise :class:`MissingPluginError` when
-    one cannot be had, another ``CommandError`` when one is refused. With ``offline``, ask no server."""
-    missing = [plugin for plugin in plugins if not plugin.installed(environ)]
-    if not missing:
+    """Install the plugins that are missing, and those that were compared with no checksum: the engine downloads none by
+    itself, and compares none. Raise :class:`MissingPluginError` when one cannot be had, another ``CommandError`` when
+    one is refused. With ``offline``, ask no server."""
+    plugins = tuple(plugins)
+    states = plugin_states(plugins, environ, project=project, refuse=True)
+    wanted = [plugin for plugin in plugins if not states[plugin].is_usable]
+    if not wanted:
         return
     from longhaul.toolchain.errors import SetupError
-    from longhaul.toolchain.plugin_checksums import ChecksumFile
     from longhaul.toolchain.plugins import PluginInstaller, UnavailableError
 
-    checksums = ChecksumFile(project.stacks / PLUGIN_CHECKSUMS)
+    for plugin in wanted:
+        if states[plugin] is PluginState.UNKNOWN:
+            say(f"plugin {plugin.package} {plugin.version}: {_strange(plugin, environ)}, so it is installed anew")
     offline = offline or bool(environ.get(OFFLINE))
+    checksums = _checksums(project)
     installer = PluginInstaller(
         engine=engine_binary(environ), checksums=checksums, progress=say, environ=environ, offline=offline
     )
+
+    def states_now() -> dict[Plugin, PluginState]:
+        return plugin_states(wanted, environ, project=project)
+
     try:
         installer.install(
-            [(plugin.package, plugin.version) for plugin in missing],
-            installed=lambda package, version: Plugin(package=package, version=version).installed(environ),
+            [(plugin.package, plugin.version) for plugin in wanted],
+            installed=lambda package, version: states_now()[Plugin(package=package, version=version)].is_usable,
         )
     except UnavailableError as error:
-        left = [plugin for plugin in missing if not plugin.installed(environ)]
-        raise MissingPluginError(_missing_text(left, str(error), checksums.path, offline=offline)) from error
+        left = {plugin: state for plugin, state in states_now().items() if not state.is_usable}
+        raise MissingPluginError(_missing_text(left, environ, str(error), checksums.path, offline=offline)) from error
+    except SetupError as error:
+        raise CommandError(str(error)) from error
+    plugin_states(wanted, environ, project=project, refuse=True)
+
+
+def plugin_states(
+    plugins: Iterable[Plugin], environ: Mapping[str, str], *, project: Project, refuse: bool = False
+) -> dict[Plugin, PluginState]:
+    """Return the states of plugins by the project's checksums. With ``refuse``, raise ``CommandError`` when one is not
+    the one there."""
+    from longhaul.toolchain.errors import SetupError
+
+    checksums = _checksums(project)
+    try:
+        sums = checksums.read()
+        if refuse:
+            for plugin in plugins:
+                refuse_changed(plugin, environ, sums, checksums=str(checksums.path))
+        return {plugin: plugin_state(plugin, environ, sums) for plugin in plugins}
     except SetupError as error:
         raise CommandError(str(error)) from error
 
 
-def _missing_text(missing: list[Plugin], reason: str, checksums: Path, *, offline: bool) -> str:
+def _checksums(project: Project) -> ChecksumFile:
+    from longhaul.toolchain.plugin_checksums import ChecksumFile
+
+    return ChecksumFile(project.stacks / PLUGIN_CHECKSUMS)
+
+
+def _strange(plugin: Plugin, environ: Mapping[str, str]) -> str:
+    return f"the one in {plugin.folder(environ)} was compared with no checksum"
+
+
+def _missing_text(
+    missing: Mapping[Plugin, PluginState], environ: Mapping[str, str], reason: str, checksums: Path, *, offline: bool
+) -> str:
     from longhaul.toolchain.plugin_sources import source_of
     from longhaul.toolchain.plugins import archives_folder
     from longhaul.toolchain.spec import machine_arch
 
     named = ", ".join(f"{plugin.package} {plugin.version}" for plugin in missing)
     urls = "\n".join(f"  {source_of(plugin.package).urls(plugin.version, machine_arch())[0]}" for plugin in missing)
+    strange = [_strange(plugin, environ) for plugin, state in missing.items() if state is PluginState.UNKNOWN]
     why = f"no server is asked (--offline, {OFFLINE}), and {reason}" if offline else f"it cannot be fetched: {reason}"
     # The first line is complete without the others.
     return (
-        f"the engine has no plugin {named}: {why}\n"
+        f"the engine has no plugin {named}: {'; '.join((*strange, why))}\n"
         "Run this again where github.com and get.pulumi.com can be reached; HTTPS_PROXY and SSL_CERT_FILE are heeded. "
         f"Or bring the archives into {archives_folder()}, and their checksums into {checksums}; on a machine that "
         f"reaches both, `longhaul doctor` writes them:\n{urls}\n"

@@ -23,12 +23,13 @@ from longhaul.engine import processes
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.location import engine_binary, engine_environment
+from longhaul.engine.plugin_states import Plugin, PluginState
 from longhaul.engine.plugins import (
     MissingPluginError,
-    Plugin,
     cluster_plugin,
     lookup_plugins,
     packages_without_site,
+    plugin_states,
     require,
     required_plugins,
     site_plugins,
@@ -115,7 +116,8 @@ def _engine(
     )
     plugins = (*site_plugins(environment), *(_plugins_of_left_clouds(engine, environment) if real else ()))
     _fetch((*plugins, cluster_plugin()) if real else plugins, where, environment, environ, offline=offline)
-    replaced = {plugin: reason for plugin in plugins if (reason := _why_replaced(plugin, environ, real=real))}
+    states = plugin_states(plugins, environ, project=where.project)
+    replaced = {plugin: why for plugin in plugins if (why := _why_replaced(plugin, states[plugin], environ, real=real))}
     environ |= _replacements(replaced, environ, folder / "plugins") | {PREVIEW_JUDGED: "1"}
     engine = replace(engine, environ={**environ, **unlogged_home(folder / "home", environ)})
     return engine, frozenset(plugin.package for plugin in replaced)
@@ -152,7 +154,8 @@ def _objects_engine(where: Context, environment: Environment, engine: Engine, st
         config.write_text(objects_file(where.env), encoding="utf-8")
     environ = {**engine.environ, "KUBECONFIG": str(kubeconfig)}
     plugin = cluster_plugin()
-    if reason := _why_replaced(plugin, environ, real=True):
+    state = plugin_states((plugin,), environ, project=where.project)[plugin]
+    if reason := _why_replaced(plugin, state, environ, real=True):
         environ |= _replacements({plugin: reason}, environ, config.parent / "plugins-of-objects")
     return replace(engine, stack=name, config_file=config, environ=environ)
 
@@ -200,15 +203,13 @@ def _fetch(
         say(str(error).partition("\n")[0])
 
 
-def _why_replaced(plugin: Plugin, environ: Mapping[str, str], *, real: bool) -> str:
+def _why_replaced(plugin: Plugin, state: PluginState, environ: Mapping[str, str], *, real: bool) -> str:
     """Return why a stand-in replaces a plugin in the preview; empty when none does. A preview of a new environment
     needs no account. The plugins need one: AWS's does not start without credentials (pulumi-aws,
     ``preConfigureCallback``)."""
-    if plugin.on_path(environ):
-        return ""
-    if not plugin.installed(environ):
-        return "is not installed"
-    if real:
+    if not state.is_usable:
+        return state.value
+    if real or state is PluginState.ON_PATH:
         return ""
     cloud = next((cloud for cloud in clouds().values() if cloud.provider == plugin.package), None)
     try:

@@ -22,7 +22,7 @@ from clouds.base.inputs import SECRET, SIGNATURE
 from components.model.loading.document import document_text, parse_document, read_source
 from components.model.loading.document_error import DocumentError
 from components.model.loading.errors import ConfigurationError
-from contract.project import OBJECTS, PROJECT_FILE
+from contract.project import OBJECTS, PLUGIN_CHECKSUMS, PROJECT_FILE, STACKS
 from longhaul.engine.backend import current_backend
 from longhaul.engine.location import engine_binary
 from longhaul.engine.throwaway import throwaway_backend
@@ -56,6 +56,7 @@ def project_without_secrets(
         CommandError: the backend cannot be read.
     """
     copy = _project(project, folder / "project", env=env)
+    _take_checksums(copy, program)
     state = _exported(project, env, environ)
     kept = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
     kept["PYTHONPATH"] = str(program)
@@ -109,6 +110,19 @@ def _project(project: Project, root: Path, *, env: str) -> Project:
             if path in kept:
                 _check_no_encryption(path, text)
     return copy
+
+
+def _take_checksums(copy: Project, program: Path) -> None:
+    """Have plugins compared with the checksums in ``program``, by which they were installed, and not with those of the
+    change under review."""
+    place, source = copy.stacks / PLUGIN_CHECKSUMS, program / STACKS / PLUGIN_CHECKSUMS
+    if not source.is_file():
+        return
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    # A link would have the file that it names written.
+    place.unlink(missing_ok=True)
+    shutil.copyfile(source, place)
 
 
 def _check_no_encryption(path: Path, text: str) -> None:

@@ -6,8 +6,8 @@ is get.pulumi.com, whose file is downloaded and hashed. A plugin's release uploa
 (pulumi/pulumi-aws, ``.github/workflows/publish.yml``). Its ``…_checksums.txt`` is not used: it is the output of
 ``shasum`` without ``-a 256``, so SHA-1.
 
-The file has the format of ``sha256sum --check``. Each line names one archive, so each says its plugin, version and
-architecture.
+The file has the format of ``sha256sum --check``. Each line names one archive, or the executable in it, so each says its
+plugin, version and architecture.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ _RELEASE_BYTES = 8 << 20
 """Largest accepted answer about a release, bytes."""
 _LINE = re.compile(r"([0-9a-f]{64})  ([\w.+-]+)", re.ASCII)
 _HEADER = """\
-# SHA-256 of the engine's provider plugins. GitHub and get.pulumi.com agreed on each when its plugin was first taken.
-# Longhaul adds lines; commit them. Where a line is here, no other file is installed.
+# SHA-256 of the engine's provider plugins: of each archive, on which GitHub and get.pulumi.com agreed when it was first
+# taken, and of the executable in it. Longhaul adds lines; commit them. No other archive is installed, and no other
+# executable is run.
 """
 
 
 @dataclass(frozen=True)
 class ChecksumFile:
-    """The file with the checksums of one project, by name of the archive. It may be missing."""
+    """The file with the checksums of one project, by name of the archive or executable. It may be missing."""
 
     path: Path
 
     def read(self) -> dict[str, str]:
-        """Return the SHA-256 of each archive. Raise :class:`SetupError` when a line is invalid, or contradicts
-        another."""
+        """Return the SHA-256 of each archive and executable. Raise :class:`SetupError` when a line is invalid, or
+        contradicts another."""
         sums: dict[str, str] = {}
         try:
             lines = self.path.read_text(encoding="utf-8").splitlines()
@@ -69,6 +70,8 @@ class ChecksumFile:
 
     def add(self, sums: Mapping[str, str]) -> None:
         """Add checksums, and keep all others. Idempotent."""
+        if sums.items() <= self.read().items():
+            return
         lines = sorted((name, digest) for name, digest in {**self.read(), **sums}.items())
         fresh = self.path.with_name(f".{self.path.name}")
         try:

@@ -18,9 +18,18 @@ class PluginSource:
     repository: str
     """GitHub repository whose releases contain its archives."""
 
+    @property
+    def binary(self) -> str:
+        """Return the name of the executable in an archive and in the engine's home."""
+        return f"pulumi-resource-{self.package}"
+
     def archive(self, version: str, arch: str) -> str:
         """Return the name of an archive."""
-        return f"pulumi-resource-{self.package}-v{version}-linux-{arch}.tar.gz"
+        return f"{self.executable(version, arch)}.tar.gz"
+
+    def executable(self, version: str, arch: str) -> str:
+        """Return the name of an archive's executable in the file of checksums."""
+        return f"{self.binary}-v{version}-linux-{arch}"
 
     def release(self, version: str) -> str:
         """Return the URL of GitHub's description of a release."""

@@ -19,6 +19,7 @@ from longhaul.toolchain.cache import Progress, cache_root, locked, sha256_file
 from longhaul.toolchain.download import Downloader, Received, UnreachableError
 from longhaul.toolchain.errors import SetupError, from_os
 from longhaul.toolchain.plugin_checksums import ChecksumFile, fetch_agreed
+from longhaul.toolchain.plugin_executables import digest_in_archive
 from longhaul.toolchain.plugin_sources import PluginSource, source_of
 from longhaul.toolchain.process import output_of
 from longhaul.toolchain.spec import machine_arch
@@ -63,31 +64,41 @@ class PluginInstaller:
             raise from_os(error, path=cache_root(), doing="installation of plugins") from error
 
     def _install(self, source: PluginSource, version: str, folder: Path) -> None:
-        archive = folder / source.archive(version, machine_arch())
-        expected = self.checksums.read().get(archive.name)
-        if expected is None:
-            self._take_first(source, version, archive)
+        archive, sums = folder / source.archive(version, machine_arch()), self.checksums.read()
+        executable, listed = source.executable(version, machine_arch()), sums.get(archive.name)
+        if listed is None:
+            agreed = self._take_first(source, version, archive)
+            sums = {archive.name: agreed, executable: digest_in_archive(archive, source.binary)}
             why = f"GitHub and get.pulumi.com agree on its SHA-256, now in {self.checksums.path}: commit that file"
         else:
-            archive = self._take_listed(source, version, expected, archive)
+            archive = self._take_listed(source, version, listed, archive)
             why = f"its SHA-256 is the one in {self.checksums.path}"
+            actual = digest_in_archive(archive, source.binary)
+            if executable not in sums:
+                why += ", which has that of its executable now, too: commit that file"
+            elif sums[executable] != actual:
+                raise SetupError(
+                    f"{archive.name} has another executable than {self.checksums.path} says, so nothing was installed. "
+                    "One of the plugin's two lines is wrong: `git log -p` of the file shows who wrote which"
+                )
+            sums = {executable: actual}
+        # Before it is installed: a plugin that is there is not asked for again.
+        self.checksums.add(sums)
         words = ("resource", source.package, version, "--file", str(archive), "--exact", "--reinstall")
         environ = {**self.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
         output_of([str(self.engine), "plugin", "install", *words], env=environ)
         (folder / archive.name).unlink(missing_ok=True)
         self.progress(f"plugin {source.package} {version}: installed; {why}")
 
-    def _take_first(self, source: PluginSource, version: str, archive: Path) -> None:
-        """Fetch an archive that has no checksum yet, and write its checksum. The file is written before the plugin is
-        installed: a plugin that is there is not asked for again."""
+    def _take_first(self, source: PluginSource, version: str, archive: Path) -> str:
+        """Fetch an archive that has no checksum yet. Return its checksum."""
         if self.offline or self.only_listed:
             words = f"{self.checksums.path} has no checksum of {archive.name}"
             raise UnavailableError(words) if self.offline else SetupError(f"{words}, so it is not installed")
         receiving = self._receiving(source, version)
-        agreed = fetch_agreed(
+        return fetch_agreed(
             source, version, machine_arch(), archive=archive, downloader=self.downloader, received=receiving
         )
-        self.checksums.add({archive.name: agreed})
 
     def _take_listed(self, source: PluginSource, version: str, expected: str, archive: Path) -> Path:
         """Return an archive with its checksum: the one that somebody put beside the cache, or the first that a server

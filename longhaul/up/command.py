@@ -14,6 +14,7 @@ from longhaul.engine.engine import engine_for
 from longhaul.engine.execution import interruptible
 from longhaul.engine.options import create_log, names_of_one_stack, refuse_event_log, typed_command
 from longhaul.engine.phase_outcome import PhaseOutcome, combined_exit_code, summary
+from longhaul.engine.plugin_states import Plugin
 from longhaul.project.context import Context, context, enter_lab
 from longhaul.project.invocation import Invocation
 from longhaul.terminal.confirm import require_consent
@@ -163,7 +164,7 @@ def _require_one_stack(only: Phase | None, rest: tuple[str, ...]) -> None:
 
 def _require_plugins(where: Context, environment: Environment, options: argparse.Namespace) -> None:
     """Have the plugins of all phases before the first: none may stop for want of one when another has made machines."""
-    wanted: list[plugins.Plugin] = []
+    wanted: list[Plugin] = []
     if options.only in (None, Phase.INFRASTRUCTURE):
         wanted += plugins.site_plugins(environment)
     if options.only in (None, Phase.OBJECTS):

@@ -15,6 +15,10 @@ from typing import IO, Any
 
 import pytest
 
+from longhaul.toolchain.cache import sha256_file
+from longhaul.toolchain.plugin_checksums import ChecksumFile
+from longhaul.toolchain.plugin_sources import source_of
+from longhaul.toolchain.spec import machine_arch
 from tests.longhaul import fake_engine
 from tests.longhaul.fake_ansible import FakeAnsible, install
 from tests.support.commands import RunningCommand, run_command
@@ -83,10 +87,18 @@ class Checkout:
         """Return the folder in the engine's home where a plugin is installed."""
         return self.home / ".pulumi" / "plugins" / f"resource-{package}-v{version(f'pulumi-{package}')}"
 
+    @property
+    def checksums(self) -> ChecksumFile:
+        return ChecksumFile(self.path / "stacks" / "plugins.sha256")
+
     def has_plugins(self) -> None:
-        """Put plugins there that no program of the test uses: `up` asks whether they are."""
+        """Put plugins there that no program of the test uses, with their checksums: `up` asks whether they are."""
+        sums = {}
         for package in ("aws", "azure-native", "kubernetes"):
-            write_program(self.plugin(package) / f"pulumi-resource-{package}", "#!/bin/sh\nexit 1\n")
+            program = write_program(self.plugin(package) / f"pulumi-resource-{package}", "#!/bin/sh\nexit 1\n")
+            name = source_of(package).executable(version(f"pulumi-{package}"), machine_arch())
+            sums[name] = sha256_file(program)
+        self.checksums.add(sums)
 
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "longhaul", *words]

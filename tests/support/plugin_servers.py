@@ -18,6 +18,8 @@ from lab.cloud.pki import ensure_pki
 from longhaul.toolchain.plugin_sources import PluginSource, load_sources
 from longhaul.toolchain.spec import machine_arch
 
+EXECUTABLE = b"#!/bin/sh\n"
+"""Executable in an archive."""
 NAMES = ("api.github.com", "github.com", "objects.githubusercontent.com", "get.pulumi.com")
 
 
@@ -37,7 +39,7 @@ class Answer:
 
 
 @cache
-def archive_of(package: str, content: bytes = b"#!/bin/sh\n") -> bytes:
+def archive_of(package: str, content: bytes = EXECUTABLE) -> bytes:
     """Return a plugin's archive, the same at each call: its packing has a time."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from clouds.base.inputs import SECRET, SIGNATURE
+from contract.project import PLUGIN_CHECKSUMS
 from longhaul.engine.plugins import OFFLINE
 from longhaul.project.checkout import Project
 from longhaul.review import planner
@@ -127,6 +128,28 @@ def test_the_copy_keeps_what_is_declared_line_by_line(checkout: Checkout, place:
     assert text == source.replace("encryptionsalt: v1:salt\n", "\n")
     assert copy.project.load("dev") == checkout.project.load("dev")
     assert (copy.project.stacks / "__main__.py").is_file()
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_plugins_are_compared_with_the_checksums_by_which_they_were_installed(
+    kind: str, checkout: Checkout, place: Place, tmp_path: Path
+) -> None:
+    program, other = tmp_path / "program", tmp_path / "other"
+    (program / "stacks").mkdir(parents=True)
+    (program / "stacks" / PLUGIN_CHECKSUMS).write_text("ours", encoding="utf-8")
+    other.write_text("theirs", encoding="utf-8")
+    change = checkout.path / "stacks" / PLUGIN_CHECKSUMS
+    if kind == "folder":
+        change.mkdir()
+    elif kind == "link":
+        change.symlink_to(other)
+    else:
+        change.write_text("theirs", encoding="utf-8")
+    copy = project_without_secrets(
+        checkout.project, "dev", folder=tmp_path / "copy", program=program, environ=place.environ
+    )
+    assert (copy.project.stacks / PLUGIN_CHECKSUMS).read_text(encoding="utf-8") == "ours"
+    assert other.read_text(encoding="utf-8") == "theirs"
 
 
 def test_the_backend_of_the_project_file_is_read_and_not_passed_on(

@@ -24,14 +24,16 @@ from longhaul.toolchain.plugin_checksums import ChecksumFile
 from longhaul.toolchain.plugin_sources import load_sources, source_of
 from longhaul.toolchain.plugins import PluginInstaller, UnavailableError, archives_folder
 from longhaul.toolchain.spec import machine_arch
-from tests.support.plugin_servers import Answer, PluginServers, archive_of, sha256, urls_of
+from tests.support.plugin_servers import EXECUTABLE, Answer, PluginServers, archive_of, sha256, urls_of
 from tests.support.programs import write_program
 
 VERSION = "1.2.3"
 RECORDS = '#!/bin/sh\necho "$@" >>"$RECORD"\n'
 ARCHIVE = archive_of("aws")
 NAME = f"pulumi-resource-aws-v{VERSION}-linux-{machine_arch()}.tar.gz"
+BINARY = NAME.removesuffix(".tar.gz")
 LINE = f"{sha256(ARCHIVE)}  {NAME}"
+SUMS = {NAME: sha256(ARCHIVE), BINARY: sha256(EXECUTABLE)}
 RELEASE, GITHUB, MIRROR = urls_of("aws", VERSION)
 
 
@@ -95,7 +97,8 @@ def test_two_servers_that_agree_give_a_new_plugin_its_checksum(bench: Bench, ser
     assert Path(words[6]).name == NAME
     assert words[7:] == ["--exact", "--reinstall"]
     text = bench.checksums.path.read_text(encoding="utf-8")
-    assert [line for line in text.splitlines() if not line.startswith("#")] == [LINE]
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert lines == [f"{sha256(EXECUTABLE)}  {BINARY}", LINE]
     assert servers.asked == [RELEASE, MIRROR]
     agreed = [line for line in bench.lines if "agree on its SHA-256" in line and "commit" in line]
     assert len(agreed) == 1
@@ -105,10 +108,11 @@ def test_two_servers_that_agree_give_a_new_plugin_its_checksum(bench: Bench, ser
 def test_the_file_is_read_by_sha256sum(bench: Bench, servers: PluginServers) -> None:
     bench.install()
     (bench.root / NAME).write_bytes(ARCHIVE)
+    (bench.root / BINARY).write_bytes(EXECUTABLE)
     done = subprocess.run(
         ["sha256sum", "--check", "--strict", bench.checksums.path], cwd=bench.root, capture_output=True, check=False
     )
-    assert (done.returncode, done.stdout) == (0, f"{NAME}: OK\n".encode())
+    assert (done.returncode, done.stdout) == (0, f"{BINARY}: OK\n{NAME}: OK\n".encode())
 
 
 def test_servers_that_disagree_stop_it(bench: Bench, servers: PluginServers) -> None:
@@ -265,7 +269,7 @@ def test_lines_of_other_plugins_stay(bench: Bench, servers: PluginServers) -> No
     other = {"pulumi-resource-aws-v1.0.0-linux-arm64.tar.gz": "a" * 64}
     bench.checksums.add(other)
     bench.install()
-    assert bench.checksums.read() == {**other, NAME: sha256(ARCHIVE)}
+    assert bench.checksums.read() == {**other, **SUMS}
     before = bench.checksums.path.read_bytes()
     bench.checksums.add(other)
     assert bench.checksums.path.read_bytes() == before
@@ -317,7 +321,10 @@ def test_pin_plugins_writes_what_both_servers_agree_on_for_all_architectures(
     source = servers.publish("aws", number)
     assert tools.main(["pin-plugins", "aws"]) == 0
     written = ChecksumFile(bench.root / "stacks" / "plugins.sha256").read()
-    assert written == {source.archive(number, arch): sha256(ARCHIVE) for arch in ("amd64", "arm64")}
+    for arch in ("amd64", "arm64"):
+        assert written.pop(source.archive(number, arch)) == sha256(ARCHIVE)
+        assert written.pop(source.executable(number, arch)) == sha256(EXECUTABLE)
+    assert written == {}
     servers.publish("aws", number, mirrored=b"another")
     assert tools.main(["pin-plugins", "aws"]) == 1
     assert "two servers disagree" in capsys.readouterr().err
