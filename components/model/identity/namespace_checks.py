@@ -70,8 +70,13 @@ def _namespaces(environment: Environment) -> Iterator[tuple[Location, str, str]]
 
 def _shadowed(environment: Environment) -> Mapping[str, tuple[Location, ...]]:
     """Return the names that no namespace should have, each with the place in the file from which it follows."""
-    hosts = ((("domain",), environment.domain), *named_hosts(environment))
-    tops = {host.rpartition(".")[2]: (at,) for at, host in hosts}
+    zones = (
+        (("sites", name, "private_zones", index), zone)
+        for name, site in environment.sites.items()
+        for index, zone in enumerate(site.private_zones)
+    )
+    names: tuple[tuple[Location, str], ...] = ((("domain",), environment.domain), *named_hosts(environment), *zones)
+    tops = {name.rpartition(".")[2]: (at,) for at, name in names}
     return {**tops, **dict.fromkeys((*top_level_domains(), *PRIVATE, LINK_LOCAL, LOOPBACK, *CLUSTERS), ())}
 
 

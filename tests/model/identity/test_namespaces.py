@@ -34,6 +34,12 @@ def test_a_team_has_no_name_for_which_it_would_answer_in_all_pods(tmp_path: Path
     assert f"all pods look up X.{name} in this namespace first" in problem.wrong
 
 
+def test_a_site_s_private_zones_are_not_answered_for(tmp_path: Path) -> None:
+    raw = bound("factory", "edit")
+    raw["sites"]["weu"] = make.AZURE | {"private_zones": ["git.factory"]}
+    assert only(write(tmp_path, raw)).key == "identity.groups.corp:x.namespaces.factory"
+
+
 @pytest.mark.parametrize("role", ["edit", "admin"])
 def test_a_group_makes_no_services_in_such_a_namespace(tmp_path: Path, role: str) -> None:
     problem = only(write(tmp_path, bound("io", role)))
