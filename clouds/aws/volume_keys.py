@@ -12,14 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
+from clouds.aws.key_policies import KeyAdmission, RoleRequest, is_open, judge
 from clouds.aws.permissions import SERVICE_ROLE
 from clouds.aws.reader import AwsReader, Caller, reader_errors
 from clouds.aws.site import AwsSite
 from clouds.base.doctor import CloudShare
-from clouds.base.findings import Finding, NotAskedError, ok, problem, unknown
+from clouds.base.findings import Finding, NotAskedError, ok, problem, unknown, warning
 
 SPOT_ROLE = "aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 PAGE = "docs/images.md, A key of your own on AWS"
@@ -110,16 +110,27 @@ def _admission(reader: AwsReader, region: str, key: _Key, arn: str, at: str) -> 
     kms = reader.client("kms", region)
     with reader_errors("the policy", needs="kms:GetKeyPolicy"):
         policy = json.loads(kms.get_key_policy(KeyId=key.arn, PolicyName="default")["Policy"])
-    missing = [operation for operation in OPERATIONS if not _allows(policy, arn, f"kms:{operation}")]
-    if missing:
+    request = RoleRequest(role=arn, key=key.arn, region=region)
+    answers = {operation: judge(policy, request, f"kms:{operation}") for operation in OPERATIONS}
+    title, what = arn.rpartition("/")[2], f"AWS {region}: the volumes' key {key.arn}"
+    lacking = [operation for operation, answer in answers.items() if answer is not KeyAdmission.ALLOWED]
+    if lacking:
         granted = _granted(kms, key, arn)
-        missing = [operation for operation in missing if operation not in granted]
-    title = arn.rpartition("/")[2]
+        lacking = [operation for operation in lacking if operation not in granted]
+    missing, open_ = (
+        [f"kms:{operation}" for operation in lacking if answers[operation] is answer]
+        for answer in (KeyAdmission.REFUSED, KeyAdmission.CONDITIONAL)
+    )
     if missing:
-        actions = ", ".join(f"kms:{operation}" for operation in missing)
-        wrong = f"AWS {region}: the volumes' key {key.arn} does not allow {title} {actions}, so no machine starts"
-        return problem(wrong, at, do=f"the statements of {PAGE}, in the key's policy")
-    return ok(f"AWS {region}: the volumes' key {key.arn} admits {title}", at)
+        wrong = f"{what} does not allow {title} {', '.join(missing)}, so no machine starts"
+        return problem(wrong, at, do=f"the statements of {PAGE}, in the key's policy; and none that denies it")
+    if open_:
+        unclear = f"{what} allows {title} {', '.join(open_)} under conditions that are not judged here"
+        return unknown(unclear, at, do=f"compare them with the statements of {PAGE}")
+    if is_open(policy):
+        wide = f"{what} admits everybody in every account: a statement for the principal * has no condition"
+        return warning(wide, at, do=f"the statements of {PAGE}, instead of that one")
+    return ok(f"{what} admits {title}", at)
 
 
 def _grant(reader: AwsReader, region: str, key: _Key, arn: str, at: str) -> Finding:
@@ -153,23 +164,3 @@ def _granted(kms: Any, key: _Key, arn: str) -> set[str]:
 def _role_arn(caller: Caller, role: str) -> str:
     """Return the ARN of a role of the caller's account."""
     return f"arn:{caller.arn.split(':')[1]}:iam::{caller.account}:role/{role}"
-
-
-def _allows(policy: dict[str, Any], arn: str, action: str) -> bool:
-    """Return whether a statement allows a role an action. A statement for the account does not: it leaves the decision
-    to the role's own policies, and those of a service-linked role allow none."""
-    statements = policy.get("Statement", [])
-    return any(
-        statement.get("Effect") == "Allow"
-        and {arn, "*"} & set(_principals(statement.get("Principal")))
-        and any(fnmatchcase(action.lower(), pattern.lower()) for pattern in _list(statement.get("Action")))
-        for statement in (statements if isinstance(statements, list) else [statements])
-    )
-
-
-def _principals(principal: Any) -> list[str]:
-    return _list(principal.get("AWS") if isinstance(principal, dict) else principal)
-
-
-def _list(value: Any) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else [] if value is None else [str(value)]

@@ -71,7 +71,7 @@ def asked(
     return list(volume_keys(share("aws", raw), AwsReader(sdk), "use1"))
 
 
-@pytest.mark.parametrize("principal", [AUTOSCALING, [AUTOSCALING, "arn:aws:iam::123456789012:user/me"], "*"])
+@pytest.mark.parametrize("principal", [AUTOSCALING, [AUTOSCALING, "arn:aws:iam::123456789012:user/me"]])
 def test_the_two_statements_admit_auto_scaling(sdk: Sdk, principal: Any) -> None:
     use, grant = statement(*USE, principal=principal), statement("kms:CreateGrant", principal=principal)
     (finding,) = asked(sdk, use, grant)
@@ -84,6 +84,42 @@ def test_a_key_without_them_is_a_problem(sdk: Sdk) -> None:
     assert finding.severity is Severity.PROBLEM
     assert "does not allow AWSServiceRoleForAutoScaling kms:CreateGrant, so no machine starts" in finding.what
     assert "docs/images.md" in finding.do
+
+
+AWS_ALONE = {"Bool": {"kms:GrantIsForAWSResource": True}}
+BY_EC2 = {"StringEquals": {"kms:ViaService": "ec2.us-east-1.amazonaws.com", "kms:CallerAccount": "123456789012"}}
+FROM_A_NETWORK = {"StringEquals": {"aws:SourceVpce": "vpce-1"}}
+
+
+@pytest.mark.parametrize(
+    ("statements", "severity", "words"),
+    [
+        ([{"Condition": AWS_ALONE}], Severity.OK, "admits"),
+        ([{"Condition": BY_EC2, "Principal": {"AWS": "*"}}], Severity.OK, "admits"),
+        ([{"Condition": {"Bool": {"kms:GrantIsForAWSResource": "false"}}}], Severity.PROBLEM, "does not allow"),
+        ([{"Condition": {"StringEquals": {"kms:CallerAccount": "1"}}}], Severity.PROBLEM, "does not allow"),
+        ([{"Condition": FROM_A_NETWORK}], Severity.UNKNOWN, "under conditions that are not judged here"),
+        ([{"Principal": "*"}], Severity.WARNING, "admits everybody in every account"),
+        ([{}, {"Effect": "Deny"}], Severity.PROBLEM, "does not allow"),
+        ([{}, {"Effect": "Deny", "Principal": "*"}], Severity.PROBLEM, "does not allow"),
+        ([{}, {"Effect": "Deny", "Principal": OF_ACCOUNT["Principal"]}], Severity.PROBLEM, "does not allow"),
+        ([{}, {"Effect": "Deny", "Principal": {"AWS": SPOT}}], Severity.OK, "admits"),
+        ([{}, {"Effect": "Deny", "Condition": FROM_A_NETWORK}], Severity.UNKNOWN, "under conditions"),
+        (
+            [{}, {"Effect": "Deny", "Principal": "*", "Condition": {"StringNotEquals": BY_EC2["StringEquals"]}}],
+            Severity.OK,
+            "",
+        ),
+        ([{"Resource": ELSEWHERE}], Severity.PROBLEM, "does not allow"),
+    ],
+)
+def test_what_denies_and_what_is_conditional_is_judged(
+    sdk: Sdk, statements: list[dict[str, Any]], severity: Severity, words: str
+) -> None:
+    """An allowing statement had been taken for an admission, whatever its conditions and whoever denied it."""
+    grants = None if severity in (Severity.OK, Severity.WARNING) else ()
+    (finding,) = asked(sdk, *({**statement("kms:*"), **changed} for changed in statements), grants=grants)
+    assert (finding.severity, words in finding.what) == (severity, True), finding.what
 
 
 def test_a_grant_admits_too(sdk: Sdk) -> None:

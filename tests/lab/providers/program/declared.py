@@ -362,7 +362,7 @@ authorization.RoleAssignment(
     "makes-backups",
     role_assignment_name="00000000-0000-4000-8000-0000000000b2",
     scope=account.id,
-    principal_id=me.object_id,
+    principal_id=identity.principal_id,
     principal_type="ServicePrincipal",
     role_definition_id=f"{ROLES}/{BLOB_CONTRIBUTOR}",
     condition=NO_DELETION,
