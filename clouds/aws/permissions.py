@@ -17,7 +17,13 @@ from clouds.base.findings import Finding, NotAllowedError, NotAskedError, ok, pr
 POLICY = Path(__file__).with_name("operator-policy.json")
 """The policy for the person who runs `longhaul up`, in IAM's format. Every statement has the effect ``Allow``."""
 
-REGION_KEY = "aws:RequestedRegion"
+BOUNDARY = Path(__file__).with_name("boundary-policy.json")
+"""The permissions boundary of the roles that `up` makes: all that the node controller and the autoscaler do. Without
+it, whoever may make roles and their policies could make one that may do everything, and use it (IAM user guide,
+"Permissions boundaries for IAM entities", "Delegating responsibility to others using permissions boundaries"; the
+Service Authorization Reference has ``iam:PermissionsBoundary`` for the four actions of the statement)."""
+
+REGION_KEY, BOUNDARY_KEY = "aws:RequestedRegion", "iam:PermissionsBoundary"
 
 EXAMPLES = {
     "ec2:Describe*": ("ec2:DescribeVpcs", "ec2:DescribeInstances", "ec2:DescribeImages"),
@@ -137,7 +143,7 @@ def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
     """Yield the actions of a statement that are not allowed. An action counts as allowed when it is allowed on one of
     the statement's resources, because each action applies to another kind of resource."""
     actions = [single for action in statement.actions for single in EXAMPLES.get(action, (action,))]
-    values = {key: [region] if key == REGION_KEY else list(given[:1]) for key, given in statement.conditions.items()}
+    values = {key: [_value(key, given[0], who, region)] for key, given in statement.conditions.items()}
     request: dict[str, Any] = {"PolicySourceArn": who.principal, "ActionNames": actions}
     if values:
         request["ContextEntries"] = [
@@ -160,17 +166,25 @@ def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
     yield from (action for action in actions if action not in allowed)
 
 
+def _value(key: str, example: str, who: _Who, region: str) -> str:
+    """Return the value of a context key in the simulated request."""
+    if key == REGION_KEY:
+        return region
+    return _arn(example, who, region) if key == BOUNDARY_KEY else example
+
+
 def _arn(pattern: str, who: _Who, region: str) -> str:
     """Return the ARN of a resource that fits the pattern. `E` in the pattern stands for the environment's name with its
-    prefix."""
+    prefix, and `ACCOUNT` for the account."""
     _, _, service, in_region, account, resource = pattern.split(":", 5)
     resource = resource.replace("aws-service-role/*", SERVICE_ROLE).replace("E-*", f"{who.names}-node")
+    resource = resource.replace("E-boundary", f"{who.names}-boundary")
     parts = (
         "arn",
         who.caller.arn.split(":")[1],
         service,
         in_region.replace("*", region),
-        account.replace("*", who.caller.account),
+        account.replace("*", who.caller.account).replace("ACCOUNT", who.caller.account),
         resource.replace("*", "longhaul"),
     )
     return ":".join(parts)

@@ -60,6 +60,7 @@ class AwsNodeIdentity(ComponentResource):
             name=role_name,
             description="A Longhaul node; has no permissions.",
             assume_role_policy=json.dumps({"Version": "2012-10-17", "Statement": [trust]}),
+            permissions_boundary=args.environment.access.aws_permissions_boundary,
             tags=args.tags,
             opts=child,
         )

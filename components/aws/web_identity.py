@@ -48,6 +48,7 @@ def role(name: str, args: RoleArgs, *, description: str, policy: str, parent: Co
         description=description,
         assume_role_policy=trusted.apply(lambda known: trust_policy(issuer=tenant, **known)),
         max_session_duration=3600,
+        permissions_boundary=args.environment.access.aws_permissions_boundary,
         tags=args.tags,
         opts=child,
     )

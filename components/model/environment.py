@@ -83,6 +83,14 @@ class Access(Section):
     """ARN of the AWS account's identity provider for the control plane's Entra tenant, if another environment made it:
     an account can have only one for each tenant. Longhaul uses it and never changes it. If left out, this environment
     makes it."""
+    aws_permissions_boundary: Annotated[str | None, Replaces.STATE] = Field(
+        default=None,
+        pattern=r"^arn:aws:iam::\d{12}:policy/([\w+=,.@-]+/)*[\w+=,.@-]+$",
+        examples=["arn:aws:iam::123456789012:policy/prod-boundary"],
+        json_schema_extra={"patternErrorMessage": "the ARN of a policy of the AWS account"},
+    )
+    """ARN of the policy that bounds the roles which Longhaul makes in the AWS account. The operator's policy allows no
+    role without it (`clouds/aws/boundary-policy.json`)."""
 
 
 class Naming(Section):

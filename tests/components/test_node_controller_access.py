@@ -81,6 +81,15 @@ def test_the_account_s_identity_provider_is_used_where_it_is_there_already() -> 
     assert statement["Principal"] == {"Federated": PROVIDER}
 
 
+def test_the_role_has_the_boundary_that_the_file_names(program: Program) -> None:
+    assert "permissionsBoundary" not in program.of("aws:iam/role:Role")[0].inputs
+    environment = production()
+    boundary = "arn:aws:iam::123456789012:policy/prod-boundary"
+    bounded = environment.access.model_copy(update={"aws_permissions_boundary": boundary})
+    roles = access(environment.model_copy(update={"access": bounded})).of("aws:iam/role:Role")
+    assert [role.inputs["permissionsBoundary"] for role in roles] == [boundary]
+
+
 def test_the_role_may_look_and_nothing_else(program: Program) -> None:
     [policy] = program.of("aws:iam/rolePolicy:RolePolicy")
     [statement] = json.loads(policy.inputs["policy"])["Statement"]

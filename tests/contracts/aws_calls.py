@@ -296,6 +296,7 @@ CALLS: Mapping[str, tuple[Operation, ...]] = {
                 "description": "Description",
                 "assumeRolePolicy": "AssumeRolePolicyDocument",
                 "maxSessionDuration": "MaxSessionDuration",
+                "permissionsBoundary": "PermissionsBoundary",
                 "tags": IAM_TAGS,
             },
         ),

@@ -156,6 +156,7 @@ def full() -> dict[str, Any]:
     }
     raw["access"]["operators"] = ["198.51.100.0/24"]
     raw["access"]["operators_inside"] = ["192.168.7.0/24"]
+    raw["access"]["aws_permissions_boundary"] = "arn:aws:iam::123456789012:policy/full-boundary"
     raw["access"]["aws_identity_provider"] = f"arn:aws:iam::123456789012:oidc-provider/sts.windows.net/{UUID}/"
     raw["identity"] = {
         "issuers": {"corp": {**issuer(), "client_id": "cli", "scopes": ["openid"], "token_hours": 8}},

@@ -74,6 +74,20 @@ def check_identity(environment: Environment) -> Iterator[Fault]:
         yield Fault(at=("access", "aws_identity_provider"), wrong=wrong, write=write, basis=basis)
 
 
+def check_boundary(environment: Environment) -> Iterator[Fault]:
+    """Yield a fault when the permissions boundary is of another account than a site: a role's boundary is a policy of
+    its own account (IAM API, ``CreateRole``)."""
+    given = environment.access.aws_permissions_boundary
+    for name, site in environment.sites.items():
+        account = getattr(site, "account", None)
+        if given is not None and account is not None and account != given.split(":")[4]:
+            wrong = f"a role of the account {account} cannot be bounded by a policy of another"
+            write = ":".join((*given.split(":")[:4], account, given.split(":")[5]))
+            basis = (("sites", name, "account"),)
+            yield Fault(at=("access", "aws_permissions_boundary"), wrong=wrong, write=write, basis=basis)
+            return
+
+
 def _weak(key: str, least: int) -> str:
     """Return the fault in the size of a key; empty when it is large enough. Keys of other types have a fixed size."""
     if not key.startswith(f"{RSA} "):

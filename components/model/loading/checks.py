@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from clouds.base.faults import Fault
-from components.model.access.checks import check_access, check_identity, check_operators_inside
+from components.model.access.checks import check_access, check_boundary, check_identity, check_operators_inside
 from components.model.backups.checks import check_backups
 from components.model.control_plane.checks import check_api_port, check_control_plane
 from components.model.control_plane.learner import check_learner
@@ -61,6 +61,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_names,
         check_links,
         check_identity,
+        check_boundary,
         check_sign_in,
         check_teams,
         check_namespaces,

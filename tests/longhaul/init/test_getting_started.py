@@ -15,10 +15,12 @@ import botocore.session
 import pytest
 
 from clouds.aws import permissions as aws
+from clouds.aws.live_groups import SCALES
 from clouds.azure import permissions as azure
 from clouds.azure.names import STORAGE
 from clouds.azure.polled_operations import POLLED_OPERATIONS, polling_rights
 from clouds.azure.roles import AUTOSCALER, BLOB_CONTRIBUTOR, BLOB_READER, READER, SECRETS_OFFICER, SECRETS_USER
+from components.aws.node_controller_access import ACTIONS
 from components.model.pools.machine_types import known_machine_types
 from lab.cloud.aws.actions import known_actions
 from longhaul import cli
@@ -269,6 +271,25 @@ def test_the_aws_policy_covers_every_resource(policy: dict[str, Any], root: Path
     for needed in AWS.values():
         for action in needed:
             assert covers(patterns, action), action
+
+
+def test_the_aws_policy_makes_no_role_beyond_the_boundary(page: str, root: Path, policy: dict[str, Any]) -> None:
+    """Who may make a role and its policies without a boundary may do everything that the account may."""
+    raising = {"iam:CreateRole", "iam:PutRolePolicy", "iam:DeleteRolePolicy", "iam:PutRolePermissionsBoundary"}
+    for statement in policy["Statement"]:
+        if raising & set(allowed({"Statement": [statement]})):
+            assert set(statement["Action"]) == raising
+            assert statement["Condition"]["StringEquals"][aws.BOUNDARY_KEY].endswith(":policy/E-boundary")
+            assert statement["Resource"] == "arn:aws:iam::*:role/E-*"
+    for attack in (
+        *("iam:DeleteRolePermissionsBoundary", "iam:AttachRolePolicy", "iam:CreatePolicyVersion", "iam:CreateUser"),
+        *("iam:SetDefaultPolicyVersion", "iam:CreateAccessKey", "iam:PutUserPolicy", "sts:AssumeRole"),
+    ):
+        assert not covers(allowed(policy), attack), attack
+    passing = next(one for one in policy["Statement"] if "iam:PassRole" in allowed({"Statement": [one]}))
+    assert passing["Condition"]["StringEquals"] == {"iam:PassedToService": "ec2.amazonaws.com"}
+    boundary = linked(page, root, aws.BOUNDARY)
+    assert sorted(allowed(boundary)) == sorted({*SCALES, *ACTIONS})
 
 
 def test_the_aws_policy_covers_what_the_lab_needs(policy: dict[str, Any]) -> None:

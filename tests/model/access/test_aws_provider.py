@@ -1,4 +1,5 @@
-"""An AWS account's existing identity provider must be the one of the control plane's tenant."""
+"""An AWS account's existing identity provider must be the one of the control plane's tenant, and the boundary of roles
+a policy of the sites' account."""
 
 from __future__ import annotations
 
@@ -31,3 +32,12 @@ def test_what_is_no_provider_of_entra_s_is_refused(tmp_path: Path) -> None:
     raw = make.minimal()
     raw["access"]["aws_identity_provider"] = "arn:aws:iam::123456789012:oidc-provider/accounts.google.com"
     assert only(write(tmp_path, raw)).key == "access.aws_identity_provider"
+
+
+def test_a_permissions_boundary_is_of_the_sites_account(tmp_path: Path) -> None:
+    raw = make.full()
+    raw["sites"]["use1"]["account"] = "123456789012"
+    raw["access"]["aws_permissions_boundary"] = "arn:aws:iam::210987654321:policy/boundary"
+    problem = only(write(tmp_path, raw))
+    assert problem.key == "access.aws_permissions_boundary"
+    assert problem.write == "arn:aws:iam::123456789012:policy/boundary"
