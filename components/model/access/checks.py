@@ -78,14 +78,16 @@ def check_boundary(environment: Environment) -> Iterator[Fault]:
     """Yield a fault when the permissions boundary is of another account than a site: a role's boundary is a policy of
     its own account (IAM API, ``CreateRole``)."""
     given = environment.access.aws_permissions_boundary
-    for name, site in environment.sites.items():
-        account = getattr(site, "account", None)
-        if given is not None and account is not None and account != given.split(":")[4]:
-            wrong = f"a role of the account {account} cannot be bounded by a policy of another"
-            write = ":".join((*given.split(":")[:4], account, given.split(":")[5]))
-            basis = (("sites", name, "account"),)
-            yield Fault(at=("access", "aws_permissions_boundary"), wrong=wrong, write=write, basis=basis)
-            return
+    accounts = {
+        account: name for name, site in environment.sites.items() if (account := getattr(site, "account", None))
+    }
+    if given is None or len(accounts) != 1 or given.split(":")[4] in accounts:
+        return
+    [(account, name)] = accounts.items()
+    wrong = f"a role of the account {account} cannot be bounded by a policy of another"
+    write = ":".join((*given.split(":")[:4], account, given.split(":")[5]))
+    at, basis = ("access", "aws_permissions_boundary"), (("sites", name, "account"),)
+    yield Fault(at=at, wrong=wrong, write=write, basis=basis)
 
 
 def _weak(key: str, least: int) -> str:

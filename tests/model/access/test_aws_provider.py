@@ -38,6 +38,6 @@ def test_a_permissions_boundary_is_of_the_sites_account(tmp_path: Path) -> None:
     raw = make.full()
     raw["sites"]["use1"]["account"] = "123456789012"
     raw["access"]["aws_permissions_boundary"] = "arn:aws:iam::210987654321:policy/boundary"
-    problem = only(write(tmp_path, raw))
+    problem = only(write(tmp_path, raw, hosts=make.hosts()))
     assert problem.key == "access.aws_permissions_boundary"
     assert problem.write == "arn:aws:iam::123456789012:policy/boundary"
