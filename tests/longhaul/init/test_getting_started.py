@@ -274,7 +274,7 @@ def test_the_aws_policy_covers_every_resource(policy: dict[str, Any], root: Path
 
 
 def test_the_aws_policy_makes_no_role_beyond_the_boundary(page: str, root: Path, policy: dict[str, Any]) -> None:
-    """Who may make a role and its policies without a boundary may do everything that the account may."""
+    """A role that is made without a boundary may do everything, and so may its maker."""
     raising = {"iam:CreateRole", "iam:PutRolePolicy", "iam:DeleteRolePolicy", "iam:PutRolePermissionsBoundary"}
     for statement in policy["Statement"]:
         if raising & set(allowed({"Statement": [statement]})):
