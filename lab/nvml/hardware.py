@@ -7,6 +7,7 @@ import platform
 from collections.abc import Mapping
 from pathlib import Path
 
+from contract.nvidia import PCI_VENDOR
 from lab.nvml.library import NAME
 from lab.nvml.machine import DEFAULT, DRIVER, StandInMachine, gpu
 
@@ -16,7 +17,7 @@ arbitrary."""
 FOLDER = "/usr/lib/longhaul-nvml"
 """Folder of the file that describes the GPUs. The device plugin's container has the machine's /usr (machine.c)."""
 _PCI = {
-    "vendor": "0x10de",
+    "vendor": f"0x{PCI_VENDOR}",
     "class": "0x030200",
     "device": "0x2330",
     "numa_node": "-1",

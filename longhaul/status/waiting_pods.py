@@ -14,6 +14,7 @@ from typing import Any
 
 from contract.annotations import SELECTED_NODE
 from contract.kubernetes.api import Api
+from contract.kubernetes.claims import FIRST_CONSUMER, claim_name
 from contract.kubernetes.paths import CLAIMS, PODS, STORAGE_CLASSES
 from contract.kubernetes.times import parse_time
 from contract.object_names import SYSTEM_NAMESPACE
@@ -36,8 +37,6 @@ IMAGE_STATES = frozenset(
 CRASHED = "CrashLoopBackOff"
 CREATING = frozenset({"ContainerCreating", "PodInitializing"})
 """Reasons of a waiting container without a fault so far (kubernetes 1.36, ``pkg/kubelet/kubelet_pods.go``)."""
-LATER = "WaitForFirstConsumer"
-"""Binding mode of a class whose volumes are made once the scheduler has chosen a node."""
 LONGEST = 300
 """Maximum length of Kubernetes' own message, characters: a scheduler's message names every kind of obstacle."""
 
@@ -122,7 +121,7 @@ def _unscheduled(
 def _waits_for_node(claim: Object, classes: Mapping[str, Object]) -> bool:
     class_ = classes.get(claim["spec"].get("storageClassName") or "", {})
     selected = SELECTED_NODE in (claim["metadata"].get("annotations") or {})
-    return class_.get("volumeBindingMode") == LATER and not selected
+    return class_.get("volumeBindingMode") == FIRST_CONSUMER and not selected
 
 
 def _unbound(name: str, claim: Object, classes: Mapping[str, Object]) -> str:
@@ -137,15 +136,7 @@ def _unbound(name: str, claim: Object, classes: Mapping[str, Object]) -> str:
 
 
 def _claim_names(pod: Object) -> list[str]:
-    """Return the names of a pod's claims; a generic ephemeral volume's claim is named after pod and volume
-    (kubernetes.io, "Ephemeral Volumes")."""
-    names = []
-    for volume in pod["spec"].get("volumes") or ():
-        if volume.get("persistentVolumeClaim"):
-            names.append(str(volume["persistentVolumeClaim"]["claimName"]))
-        elif volume.get("ephemeral"):
-            names.append(f"{pod['metadata']['name']}-{volume['name']}")
-    return names
+    return [name for volume in pod["spec"].get("volumes") or () if (name := claim_name(pod, volume))]
 
 
 def _not_started(status: Object, age: timedelta) -> Cause | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from contract.annotations import SELECTED_NODE
+from contract.kubernetes.claims import FIRST_CONSUMER, claim_name
 from contract.kubernetes.quantities import whole
 from contract.labels import REGION_LABEL, ZONE_LABEL
 from services.autoscaler.free_volumes import STORAGE, VolumeStock, class_of, requested_storage
@@ -93,11 +94,10 @@ class VolumeClaims:
         metadata = pod["metadata"]
         namespace, owner = str(metadata.get("namespace", "")), metadata.get("uid")
         for volume in pod["spec"].get("volumes") or ():
+            name = claim_name(pod, volume)
             if volume.get("persistentVolumeClaim"):
-                name = volume["persistentVolumeClaim"]["claimName"]
                 yield from self._of_pod(pod, namespace, name)
             elif volume.get("ephemeral"):
-                name = f"{metadata.get('name', '')}-{volume['name']}"
                 item = self._claims.get((namespace, name))
                 owners = item["metadata"].get("ownerReferences") or () if item else ()
                 if item is None:
@@ -173,7 +173,7 @@ class VolumeClaims:
             return ClaimedVolume(obstacle=f"storage class {named} of its volume claim {name} does not exist")
         provisioner = str(class_["provisioner"])
         counted = (MIGRATED.get(provisioner, provisioner), f"{namespace}/{name}")
-        if class_.get("volumeBindingMode") != "WaitForFirstConsumer":
+        if class_.get("volumeBindingMode") != FIRST_CONSUMER:
             return ClaimedVolume(obstacle=f"its volume claim {name} is not bound to a volume yet", counted=counted)
         free, somewhere = self._stock.suitable(item, (namespace, name), named)
         if provisioner == NOT_PROVISIONED and not free.choices:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from contract.nvidia import PCI_VENDOR
 from gpu.findings import Code, GpuFinding
 from gpu.inventory import Gpu
 
@@ -77,8 +78,8 @@ def number(gpus: list[Gpu], promised: int) -> Iterable[GpuFinding]:
     there = ", ".join(f"{gpu.uuid} at {gpu.pci}" for gpu in gpus) or "none"
     if len(gpus) < promised:
         message = (
-            f"{promised} promised, {len(gpus)} there: {there}. Compare with `lspci -d 10de:`: one that is not on the "
-            "bus is loose, without power or broken; one that is, the driver refuses (kernel log: NVRM)"
+            f"{promised} promised, {len(gpus)} there: {there}. Compare with `lspci -d {PCI_VENDOR}:`: one that is not "
+            "on the bus is loose, without power or broken; one that is, the driver refuses (kernel log: NVRM)"
         )
         yield GpuFinding(code=Code.GPU_MISSING, message=message)
     if len(gpus) > promised:
