@@ -47,9 +47,10 @@ MACHINES: Sequence[Symptom] = (
     ),
     Symptom(
         shows="a member's data disk is full",
-        look="longhaul shell --env {env} {name} -- df -h /var/lib/longhaul/ssd",
+        look="longhaul shell --env {env} {name} -- du -ah --max-depth=1 /var/lib/longhaul/ssd",
         mend=_REPLACE,
-        advice="unless it is the learner, whose disk outlives its machine: raise its `disk_gib`",
+        advice="or delete what fills it, if that is not `etcd`, `backup`, `disk-gate.json` or `lost+found`. A "
+        "learner's disk outlives its machine: raise its `disk_gib`",
         page="operations.md#a-members-data-disk-is-full-or-corrupt",
         subject=SymptomSubject.CONTROL_MACHINE,
         reasons=(StatusReason.CHECKS_FAILED,),
@@ -63,6 +64,17 @@ MACHINES: Sequence[Symptom] = (
         subject=SymptomSubject.CONTROL_MACHINE,
         reasons=(StatusReason.CHECKS_FAILED,),
         words="found data inconsistency",
+    ),
+    Symptom(
+        shows="a member does not start: the data on its disk is of a member that was removed from the cluster, or of "
+        "another cluster",
+        look="longhaul shell --env {env} {name} -- journalctl --unit etcd --lines 50",
+        mend=_REPLACE,
+        advice="which makes it anew with an empty disk; for the learner do what the message says",
+        page="operations.md#a-members-data-disk-is-full-or-corrupt",
+        subject=SymptomSubject.CONTROL_MACHINE,
+        reasons=(StatusReason.CHECKS_FAILED,),
+        words="the data on this disk is of",
     ),
     Symptom(
         shows="a member's data disk is too slow, and it does not join: `fdatasync takes` …",

@@ -24,6 +24,7 @@ LINKS: Sequence[Symptom] = (
         shows="a link to a rack is down",
         look="longhaul hosts --env {env} --preflight --limit gateways",
         mend="longhaul hosts --env {env} --limit gateways",
+        advice="and first the gateway that is `unhealthy`, by the command in its row",
         lab=_LAB,
         page="network.md#a-link-is-down",
         subject=SymptomSubject.RACK_LINK,

@@ -94,8 +94,8 @@ NODES: Sequence[Symptom] = (
     Symptom(
         shows="a pool has fewer nodes than it must have, or than its groups should have",
         look="longhaul capacity --env {env}",
-        advice="its last column says why the cloud gives no machine, if the autoscaler asked for it; a machine that is "
-        "there and no node has a row of its own among the nodes",
+        advice="a machine that is there and is `unhealthy` or no node has a row of its own among the nodes, with "
+        "its commands; otherwise the last column of `capacity` says why the cloud gives none to the autoscaler",
         page="nodes.md#how-many",
         subject=SymptomSubject.POOL,
         reasons=(StatusReason.TOO_FEW_NODES, StatusReason.MACHINES_NOT_JOINED, StatusReason.MACHINES_NOT_MADE),

@@ -70,6 +70,7 @@ ADDONS: Sequence[Symptom] = (
         shows="an add-on's pods are not ready",
         look="kubectl --namespace kube-system get pods --output wide",
         mend=_OBJECTS,
+        advice="unless its node or its link came back a moment ago: then wait a minute",
         subject=SymptomSubject.ADDON,
         reasons=(StatusReason.PODS_NOT_READY,),
     ),

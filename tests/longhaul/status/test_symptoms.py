@@ -191,7 +191,11 @@ def test_a_machine_that_is_off_or_gone_is_mended_by_up_alone(environment: Enviro
     ("detail", "command"),
     [
         ("alarm NOSPACE: full: `longhaul up --reclaim etcd`", "longhaul up --env lab --reclaim etcd --only"),
-        ("the data disk is full: 0 MiB free", "longhaul up --env lab --replace lab-etcd-0`, unless it is the learner"),
+        ("the data disk is full: 0 MiB free", "longhaul up --env lab --replace lab-etcd-0`, or delete what"),
+        (
+            "started: the data on this disk is of member 4f, which was removed from the cluster",
+            "lab-etcd-0`, which makes",
+        ),
         ("fdatasync takes 9 ms", "longhaul shell --env lab lab-etcd-0 -- journalctl --unit longhaul-disk-gate"),
     ],
 )
