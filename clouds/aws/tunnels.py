@@ -9,12 +9,22 @@ from typing import Any
 from clouds.aws.session import aws_errors, shared
 from clouds.aws.site import AwsSite
 from clouds.base.place import Place
+from clouds.base.throughput import ThroughputLimit
 from clouds.base.tunnels import SiteTunnels, TunnelView, link_of
 from contract.tag_keys import ENVIRONMENT, SITE
 
 TUNNELS = 2
 """Number of tunnels of one connection, each with an address of its own. A connection leads to one address of the other
 site."""
+
+TUNNEL = ThroughputLimit(mbit=1_250, packets=140_000, of="one tunnel of AWS")
+"""Largest throughput of one tunnel (aws.amazon.com/blogs/networking-and-content-delivery, "AWS Site-to-Site VPN,
+choosing the right options to optimize performance"). AWS's large tunnels, of 5 Gbit/s, need a transit gateway or Cloud
+WAN (registry documentation of ``aws.ec2.VpnConnection``, ``tunnelBandwidth``)."""
+
+GATEWAY = ThroughputLimit(mbit=1_250, of="a virtual private gateway of AWS")
+"""Largest throughput of all connections of a virtual private gateway, from AWS to the other sites (aws.amazon.com/vpn/
+faqs)."""
 
 
 class AwsSiteTunnels(SiteTunnels[AwsSite]):
@@ -41,6 +51,14 @@ class AwsSiteTunnels(SiteTunnels[AwsSite]):
             if connection.get("State") != "deleted"
             for view in views_of(place, connection, links)
         ]
+
+    def tunnel_limit(self, site: AwsSite) -> ThroughputLimit | None:
+        """Return AWS's limit of a tunnel."""
+        return TUNNEL
+
+    def gateway_limit(self, site: AwsSite) -> ThroughputLimit | None:
+        """Return AWS's limit of a virtual private gateway, made here or existing."""
+        return GATEWAY
 
     def addresses(self, site: AwsSite) -> int:
         """Return the number of public addresses of a connection."""

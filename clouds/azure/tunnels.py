@@ -10,10 +10,11 @@ from clouds.azure.names import resource_group_path
 from clouds.azure.resource_manager import ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.azure.versions import NETWORK_VERSION
-from clouds.azure.vpn_gateway import SIZES, resize_refusal, throughput_words
+from clouds.azure.vpn_gateway import SIZES, GatewaySize, resize_refusal, throughput_words
 from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.site import SiteBase
+from clouds.base.throughput import GatewayChoice, ThroughputLimit
 from clouds.base.tunnels import Risk, SiteTunnels, TunnelView, link_of
 from contract.reasons.plan import FileReason
 
@@ -78,12 +79,41 @@ class AzureSiteTunnels(SiteTunnels[AzureSite]):
         if place.site.existing.vpn_gateway is None:
             yield from _size_risks(place, to, len(others))
 
+    def tunnel_limit(self, site: AzureSite) -> ThroughputLimit | None:
+        """Return Azure's benchmark of one tunnel; None for a gateway that Longhaul did not make, whose size the file
+        does not say."""
+        size = _made_size(site)
+        if size is None:
+            return None
+        of = f"one tunnel of {size.name} (Azure's benchmark)"
+        return ThroughputLimit(mbit=size.tunnel_mbit, packets=size.tunnel_packets, of=of)
+
+    def gateway_limit(self, site: AzureSite) -> ThroughputLimit | None:
+        """Return Azure's benchmark of all tunnels of a gateway."""
+        size = _made_size(site)
+        return ThroughputLimit(mbit=size.total_mbit, of=f"{size.name} (Azure's benchmark)") if size else None
+
+    def larger_gateways(self, site: AzureSite) -> Sequence[GatewayChoice]:
+        """Return the larger sizes of a gateway that Longhaul makes."""
+        present = _made_size(site)
+        larger = list(SIZES.values())[list(SIZES).index(present.name) + 1 :] if present else ()
+        return [
+            GatewayChoice(
+                setting=f"vpn_gateway_size: {size.name}", tunnel_mbit=size.tunnel_mbit, total_mbit=size.total_mbit
+            )
+            for size in larger
+        ]
+
     def resize_refusal(self, before: AzureSite, after: AzureSite) -> str:
         """Return why Azure refuses the later size of the site's gateway; empty when it takes the size, or when one of
         the gateways is not Longhaul's."""
         if before.existing.vpn_gateway is not None or after.existing.vpn_gateway is not None:
             return ""
         return resize_refusal(before.vpn_gateway_size, after.vpn_gateway_size)
+
+
+def _made_size(site: AzureSite) -> GatewaySize | None:
+    return SIZES[site.vpn_gateway_size] if site.existing.vpn_gateway is None else None
 
 
 def _size_risks(place: Place[AzureSite], to: str, connections: int) -> Iterator[Risk]:

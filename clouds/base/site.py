@@ -9,6 +9,7 @@ from pydantic import Field
 
 from clouds.base.replaces import Replaces
 from clouds.base.section import DnsZone, HostKey, Name, Range, Section
+from clouds.base.throughput import Throughput
 
 ZONES = 4
 """Largest number of availability zones of a site. The address plan gives each zone a quarter of the node and pod
@@ -22,6 +23,9 @@ class Gateway(Section):
     """Last part of its host name; the machine is called `<env>-<name>`."""
     public_address: IPv4Address = Field(examples=["198.51.100.20"])
     """Static public address at which the other sites' gateways reach it."""
+    capacity: Annotated[Throughput | None, Replaces.NOTHING] = None
+    """Throughput of all its tunnels together in each direction, as you measured it, with the way to the internet. Left
+    out, it is unknown, and what links need is compared with the other ends alone."""
     host_key: HostKey | None = None
     """The machine's SSH host key, which connections must match. Leave it out until the machine is prepared."""
 

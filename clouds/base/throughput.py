@@ -1,7 +1,8 @@
-"""Throughputs as texts of the environment file, and as whole numbers of Mbit/s."""
+"""Throughputs as texts of the environment file, and as whole numbers of Mbit/s; the largest throughput of a link."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
@@ -18,6 +19,33 @@ Throughput = Annotated[
     ),
 ]
 """Bits per second in each direction."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThroughputLimit:
+    """Largest throughput of something, with its source."""
+
+    mbit: int
+    """Mbit/s in each direction."""
+    packets: int | None = None
+    """Packets per second; None when nothing is published or declared."""
+    of: str
+    """Holder of the limit, such as `one tunnel of AWS`, and the source if that is not its publisher."""
+
+    def __str__(self) -> str:
+        return f"{text(self.mbit)} of {self.of}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayChoice:
+    """Another gateway that a site could have."""
+
+    setting: str
+    """Key and value of the site's section that choose it."""
+    tunnel_mbit: int
+    """Largest throughput of one tunnel, Mbit/s."""
+    total_mbit: int
+    """Largest throughput of all tunnels together, Mbit/s."""
 
 
 def mbit(throughput: str) -> int:

@@ -8,6 +8,7 @@ from typing import Generic
 
 from clouds.base.place import Place, SiteT
 from clouds.base.site import SiteBase
+from clouds.base.throughput import GatewayChoice, ThroughputLimit
 from contract.reasons.plan import FileReason
 
 
@@ -81,6 +82,19 @@ class SiteTunnels(Generic[SiteT]):
     def addresses(self, site: SiteT) -> int:
         """Return the number of public addresses at which the other site's gateways reach this site."""
         return 0
+
+    def tunnel_limit(self, site: SiteT) -> ThroughputLimit | None:
+        """Return the largest throughput of one tunnel at the site's end; None when it is unknown."""
+        return None
+
+    def gateway_limit(self, site: SiteT) -> ThroughputLimit | None:
+        """Return the largest throughput of all tunnels of the site together; None when it is unknown."""
+        return None
+
+    def larger_gateways(self, site: SiteT) -> Sequence[GatewayChoice]:
+        """Return the gateways that the site could have instead of its own, the smallest first; empty when its gateway
+        is the largest, or no setting chooses it."""
+        return ()
 
     def resize_refusal(self, before: SiteT, after: SiteT) -> str:
         """Return, in one sentence, why the cloud refuses to change the site's VPN gateway from the earlier file's form

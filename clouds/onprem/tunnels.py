@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from clouds.base.phrases import word_list
 from clouds.base.place import Place
 from clouds.base.site import SiteBase
+from clouds.base.throughput import ThroughputLimit, mbit
 from clouds.base.tunnels import Risk, SiteTunnels
 from clouds.onprem.site import OnpremSite
 from contract.reasons.plan import FileReason
@@ -22,6 +23,16 @@ class OnpremSiteTunnels(SiteTunnels[OnpremSite]):
     def addresses(self, site: OnpremSite) -> int:
         """Return the number of gateways, which have one address each."""
         return len(site.gateways)
+
+    def gateway_limit(self, site: OnpremSite) -> ThroughputLimit | None:
+        """Return the smallest capacity of the gateways, of which each takes over from the other; None unless the file
+        declares it for all. Nobody publishes one for a machine of yours."""
+        declared = [
+            ThroughputLimit(mbit=mbit(gateway.capacity), of=f"{gateway.name} (as the file declares)")
+            for gateway in site.gateways
+            if gateway.capacity is not None
+        ]
+        return min(declared, key=lambda limit: limit.mbit) if len(declared) == len(site.gateways) else None
 
     def risks(self, place: Place[OnpremSite], others: Mapping[str, SiteBase]) -> Iterator[Risk]:
         """Yield the risk of a single gateway."""

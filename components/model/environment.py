@@ -10,6 +10,7 @@ from clouds.base.machine_types import MachineProperties
 from clouds.base.pool_section import Pool
 from clouds.base.replaces import Replaces
 from clouds.base.section import ExtendedResource, FileName, LeftOut, Name, Principal, Range, Section
+from clouds.base.throughput import Throughput
 from components.model.autoscaler.section import Autoscaler
 from components.model.backups.section import Backups
 from components.model.control_plane.section import ControlPlane
@@ -33,9 +34,14 @@ class Link(Section):
 
     between: tuple[Name, Name] = Field(examples=[["weu", "colo"]])
     """Names of the two sites."""
-    kind: Literal["existing"]
+    kind: Literal["existing"] | None = None
     """Kind of the connection. With `existing`, the sites already have a circuit (ExpressRoute, Direct Connect), and
-    Longhaul makes nothing."""
+    Longhaul makes nothing. If left out, the link is the default of its two sites."""
+    bandwidth: Annotated[Throughput | None, Replaces.NOTHING] = None
+    """Throughput that the work on the two sites needs between them, in each direction. It sets nothing: a link that
+    cannot carry it, by what the clouds publish and the file declares, is refused (docs/network.md)."""
+    capacity: Annotated[Throughput | None, Replaces.NOTHING] = None
+    """Throughput of an existing circuit in each direction, as you bought it. If left out, it is unknown."""
 
 
 class Access(Section):

@@ -141,6 +141,8 @@ class FileReason(StrEnum):
     """A link has one connection, and no other connection takes over."""
     GATEWAY_THROUGHPUT = "GatewayThroughput"
     """A cloud's VPN gateway has a limited throughput."""
+    GPUS_BEHIND_SLOW_LINKS = "GpusBehindSlowLinks"
+    """Many GPUs of a site reach other sites by slow links alone."""
     GATEWAY_MACHINES = "GatewayMachines"
     """A site may have more machines than its cloud supports behind its VPN gateway."""
     TOO_MANY_CONNECTIONS = "TooManyConnections"

@@ -21,6 +21,7 @@ from components.model.sites.places import place_of
 from contract.reasons.plan import FileReason
 from longhaul.judgement.case import Case
 from longhaul.judgement.changes import Change, ResourceAction
+from longhaul.judgement.distant_gpus import distant_gpus
 from longhaul.judgement.finding import PlanFinding
 from longhaul.judgement.properties import changes_only
 from longhaul.judgement.resource_kinds import is_whole_network, kind_of
@@ -72,6 +73,7 @@ def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
         hosts = [host for host in environment.hosts if host.site == name]
         if hosts and site.depot is None:
             yield name, _no_dns_cache(name)
+    yield from distant_gpus(environment)
     control = environment.control_plane
     if control.etcd.members == 1:
         yield control.site, _one_member()

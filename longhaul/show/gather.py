@@ -14,6 +14,7 @@ from components.model.hosts.places import GatewayPlace, gateway_places, host_pla
 from components.model.network.address_plan import INFRA_SUBNETS, AddressPlan
 from components.model.network.api_address import api_address
 from components.model.network.capacity import site_uses
+from components.model.network.link_throughput import link_limit, wanted_mbit
 from components.model.network.links import links
 from components.model.network.mtu import pod_mtu
 from components.model.nodes.host_nodes import host_node_name
@@ -31,6 +32,7 @@ from longhaul.show.overview import (
     GatewayView,
     HostsView,
     HostView,
+    LinkView,
     Overview,
     PoolOverview,
     SiteView,
@@ -63,9 +65,20 @@ def gather_overview(environment: Environment) -> Overview:
         hosts=hosts,
         people=people(environment, addresses),
         queues=has_queues(environment),
-        links=links(environment),
+        links=tuple(_links(environment)),
         names=tuple(_cloud_names(environment)),
     )
+
+
+def _links(environment: Environment) -> Iterator[LinkView]:
+    for link in links(environment):
+        yield LinkView(
+            first=link.first,
+            second=link.second,
+            kind=link.kind,
+            limit=link_limit(environment, link),
+            wanted_mbit=wanted_mbit(environment, link),
+        )
 
 
 def _totals(environment: Environment, pools: tuple[PoolOverview, ...], onprem: tuple[HostsView, ...]) -> Totals:

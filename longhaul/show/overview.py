@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import TypeVar
 
 from clouds.base.groups import PoolGroup
+from clouds.base.throughput import ThroughputLimit
 from clouds.registry import clouds
 from components.model.control_plane.machines import Role
 from components.model.network.links import LinkKind, PlannedLink
@@ -175,6 +176,16 @@ class HostsView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinkView(PlannedLink):
+    """A link between two sites, with its throughput."""
+
+    limit: ThroughputLimit | None
+    """Largest throughput, and what sets it; None when nothing is published or declared."""
+    wanted_mbit: int | None
+    """Throughput that the file wants, Mbit/s; None when it wants none."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CloudName:
     """Name of one of a site's main resources in its cloud."""
 
@@ -215,7 +226,7 @@ class Overview:
     people: PeopleView
     queues: bool
     """True when jobs queue for teams' shares of the capacity."""
-    links: tuple[PlannedLink, ...]
+    links: tuple[LinkView, ...]
     names: tuple[CloudName, ...]
     """Site by site."""
 

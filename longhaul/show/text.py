@@ -9,6 +9,7 @@ from dataclasses import asdict
 from itertools import chain
 
 from clouds.base.phrases import counted
+from clouds.base.throughput import text as throughput
 from components.model.control_plane.machines import Role
 from components.model.network.links import LinkKind
 from longhaul.costs.cost import EnvironmentCost
@@ -17,7 +18,17 @@ from longhaul.report.json_output import document
 from longhaul.report.text import INDENT, table, wrapped
 from longhaul.show.counts import GpuCount, by_model, total
 from longhaul.show.drawing import NAMES, drawing
-from longhaul.show.overview import CloudName, ControlRole, Overview, PoolOverview, SiteView, Totals, folded, where
+from longhaul.show.overview import (
+    CloudName,
+    ControlRole,
+    LinkView,
+    Overview,
+    PoolOverview,
+    SiteView,
+    Totals,
+    folded,
+    where,
+)
 from longhaul.show.people_text import people_lines, team_lines
 from longhaul.terminal.printable import printable
 
@@ -56,7 +67,7 @@ def to_text(overview: Overview, *, cost: str, everything: bool, unicode: bool) -
         _titled("People", people_lines(overview.people)),
         _titled("Teams", team_lines(overview.people, queues=overview.queues)),
         _titled("Address plan", _addresses(overview, everything=everything)),
-        _titled("Links", _links(overview)),
+        _titled("Links", _links(overview, everything=everything)),
         _titled("Names in the clouds", _names(overview, everything=everything)),
         _titled("Cost", (f"{INDENT}{line}" for line in cost.splitlines())),
     )
@@ -226,7 +237,7 @@ def _known(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
 
 
-def _links(overview: Overview) -> Iterator[str]:
+def _links(overview: Overview, *, everything: bool) -> Iterator[str]:
     if not overview.links:
         return
     meanings = {
@@ -238,6 +249,24 @@ def _links(overview: Overview) -> Iterator[str]:
     rows = [(NAMES[kind], str(count[kind]), what) for kind, what in meanings.items() if count[kind]]
     yield from table(("KIND", "PAIRS", "WHAT"), rows)
     yield f"{INDENT}largest packet of a pod: {overview.pod_mtu:,} bytes"
+    limited = [link for link in overview.links if link.kind is not LinkKind.BACKBONE or link.wanted_mbit]
+    shown = folded(limited, None if everything else LISTED)
+    if shown:
+        yield ""
+        head = ("THROUGHPUT BETWEEN", "WANTED", "AT MOST", "PACKETS/S", "BECAUSE OF")
+        yield from table(head, [_throughput(link) for link in shown], right=(3,))
+    if hidden := len(limited) - len(shown):
+        yield f"{INDENT}{counted(hidden, 'more link')} (--all lists them)"
+
+
+def _throughput(link: LinkView) -> tuple[str, ...]:
+    """Return the row of a link: what it is to carry, and what it can."""
+    wanted = throughput(link.wanted_mbit) if link.wanted_mbit else "-"
+    pair, limit = f"{link.first} {link.second}", link.limit
+    if limit is None:
+        known = "no limit of its own" if link.kind is LinkKind.BACKBONE else "nothing is published or declared"
+        return pair, wanted, "?", "-", known
+    return pair, wanted, throughput(limit.mbit), f"{limit.packets:,}" if limit.packets else "-", limit.of
 
 
 def _names(overview: Overview, *, everything: bool) -> Iterator[str]:

@@ -97,7 +97,7 @@ def full() -> dict[str, Any]:
             "depot": "https://depot.example.internal",
             "private_zones": ["corp.example.com"],
             "gateways": [
-                {"name": "gw-0", "public_address": "203.0.113.10", "host_key": KEY},
+                {"name": "gw-0", "public_address": "203.0.113.10", "capacity": "2 Gbit/s", "host_key": KEY},
                 {"name": "gw-1", "public_address": "203.0.113.11", "host_key": KEY},
             ],
         },
@@ -149,7 +149,7 @@ def full() -> dict[str, Any]:
     raw["queues"] = True
     raw["extended_resources"] = ["smarter-devices/fuse"]
     raw["bare_metal"] = "hosts.test.yaml"
-    raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
+    raw["links"] = [{"between": ["weu", "colo"], "kind": "existing", "bandwidth": "3 Gbit/s", "capacity": "10 Gbit/s"}]
     huge = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "local_ssd_gb": 100}
     raw["machine_types"] = {
         "Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0, "efa_cards": 0, "efa_first_card": 0}

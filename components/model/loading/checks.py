@@ -20,6 +20,7 @@ from components.model.network.domain_checks import check_domain, check_private_z
 from components.model.network.link_checks import check_links
 from components.model.network.plan_checks import check_plan, check_used
 from components.model.network.public_addresses import check_operators, check_public_addresses, check_vpn_sources
+from components.model.network.throughput_checks import check_throughput
 from components.model.nodes.gpu_models import check_gpu_models
 from components.model.nodes.gpu_promises import check_gpus
 from components.model.policy.waiver_checks import check_waivers
@@ -60,6 +61,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         check_gpu_models,
         check_names,
         check_links,
+        check_throughput,
         check_identity,
         check_boundary,
         check_sign_in,

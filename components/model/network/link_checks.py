@@ -11,8 +11,8 @@ from components.model.network.links import links
 
 
 def check_links(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each link that names an unknown site, joins a site to itself or repeats another link, and for
-    each two links that would have the same name."""
+    """Yield a fault for each link that names an unknown site, joins a site to itself, repeats another link, says
+    nothing, or has a circuit's capacity without a circuit; and for each two links that would have the same name."""
     pairs: dict[frozenset[str], int] = {}
     for index, link in enumerate(environment.links):
         at = ("links", index, "between")
@@ -22,6 +22,12 @@ def check_links(environment: Environment) -> Iterator[Fault]:
                 yield Fault(at=(*at, end), wrong=wrong, write=write, basis=(("sites",),))
         if link.between[0] == link.between[1]:
             yield Fault(at=at, wrong=f"{link.between[0]!r} is both ends", write="two different sites")
+        if link.kind is None and link.bandwidth is None:
+            wrong = "it says nothing about this pair of sites"
+            yield Fault(at=("links", index), wrong=wrong, write="`bandwidth`, or `kind: existing`")
+        if link.kind is None and link.capacity is not None:
+            wrong = f"only a circuit has a capacity, and {' to '.join(link.between)} is none"
+            yield Fault(at=("links", index, "capacity"), wrong=wrong, write="`kind: existing`, or no `capacity`")
         earlier = pairs.setdefault(frozenset(link.between), index)
         if earlier != index:
             wrong = f"{' and '.join(link.between)} are already connected by links.{earlier}"

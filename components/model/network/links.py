@@ -39,7 +39,7 @@ class PlannedLink:
 
 def links(environment: Environment) -> tuple[PlannedLink, ...]:
     """Return a link for every pair of sites."""
-    existing = {frozenset(link.between) for link in environment.links}
+    existing = {frozenset(link.between) for link in environment.links if link.kind == "existing"}
     return tuple(
         PlannedLink(first=first, second=second, kind=_kind(a, b, existing=frozenset((first, second)) in existing))
         for (first, a), (second, b) in combinations(environment.sites.items(), 2)

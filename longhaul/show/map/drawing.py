@@ -147,7 +147,8 @@ def _link(parent: Element, place: LinkPlace) -> None:
     """Draw the line on top of a broader line in the colour of the background, so that the link visibly passes over the
     lines that it crosses."""
     link = place.link
-    title = f"{link.first} to {link.second}: {LINK_KINDS[link.kind]}, {link.note}"
+    limit = f"; at most {link.limit}" if link.limit else ""
+    title = f"{link.first} to {link.second}: {LINK_KINDS[link.kind]}, {link.note}{limit}"
     element = group(parent, css=f"link {link.kind}", title=title)
     _strokes(element, way(place.start, place.track, place.end), link.kind)
     css = "port full" if link.kind == "ipsec" else "port"

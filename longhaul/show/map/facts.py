@@ -73,6 +73,9 @@ class LinkFacts:
     """``ipsec``, ``backbone`` or ``existing``."""
     note: str
     """Text about how it is made: a number of tunnels, ``peering`` or ``circuit``."""
+    limit: str = ""
+    """Largest throughput and what sets it; empty when it is unknown. Only the link's title has it, for labels have no
+    room."""
 
 
 @dataclass(frozen=True, kw_only=True)

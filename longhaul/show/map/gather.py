@@ -10,6 +10,7 @@ from clouds.registry import clouds
 from components.model import AddressPlan, Environment, plan
 from components.model.control_plane.machines import control_machines
 from components.model.control_plane.size import most_nodes
+from components.model.network.link_throughput import link_limit
 from components.model.network.links import LinkKind, PlannedLink, links, tunnels
 from components.model.nodes.gpu_promises import host_promise, pool_promise
 from longhaul.show.map.facts import LinkFacts, MapFacts, RangePart, part_of
@@ -104,4 +105,7 @@ def _link(environment: Environment, link: PlannedLink) -> LinkFacts:
             note = "peering"
         case LinkKind.EXISTING:
             note = "circuit"
-    return LinkFacts(first=link.first, second=link.second, kind=str(link.kind), note=note)
+    limit = link_limit(environment, link)
+    return LinkFacts(
+        first=link.first, second=link.second, kind=str(link.kind), note=note, limit=str(limit) if limit else ""
+    )

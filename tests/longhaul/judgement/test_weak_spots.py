@@ -5,6 +5,8 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
+import pytest
+
 from clouds.base.findings import Severity
 from components.model import Environment
 from contract.reasons.plan import FileReason
@@ -135,6 +137,25 @@ def test_a_gateway_has_the_machines_of_its_size() -> None:
 
     plans = [judged(base=lab(), environment=cpus(most, f"VpnGw{size}AZ")) for most, size in ((1900, 1), (1900, 2))]
     assert [FileReason.GATEWAY_MACHINES in reasons_of(plan.reasons) for plan in plans] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("machines", "links", "risky"),
+    [
+        (7, [], False),
+        (8, [], True),
+        (8, [{"between": ["weu", "use1"], "bandwidth": "1 Gbit/s"}], False),
+        (8, [{"between": ["weu", "use1"], "kind": "existing"}], False),
+        (8, [{"between": ["weu", "use1"], "kind": "existing", "capacity": "1 Gbit/s"}], True),
+    ],
+)
+def test_many_gpus_behind_slow_links(machines: int, links: list[dict[str, Any]], risky: bool) -> None:
+    def change(raw: dict[str, Any]) -> None:
+        raw["pools"]["h100"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": machines}
+        raw["links"] = links
+
+    plan = judged(base=lab(), environment=lab(change))
+    assert (FileReason.GPUS_BEHIND_SLOW_LINKS in reasons_of(plan.reasons)) is risky
 
 
 def test_gpu_pools_without_reserved_capacity() -> None:
