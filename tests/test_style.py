@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +38,7 @@ HOME = re.compile(r"(?<![\w.}-])/(home|Users)/[a-z]")
 
 QUESTIONS = frozenset(("how", "what", "when", "where", "whether", "which", "who", "whom", "whose", "why"))
 """First words that no docstring has: it begins with a verb or a noun."""
+ASKED = re.compile(rf"[\"']\W*({'|'.join(sorted(QUESTIONS))})\b", re.IGNORECASE)
 
 
 def tracked() -> list[Path]:
@@ -50,37 +52,46 @@ FILES = tracked()
 
 
 @cache
-def lines() -> list[tuple[str, str]]:
-    """Return every line of every text file, with its place."""
-    found = []
+def texts() -> dict[Path, str]:
+    """Return the content of every text file."""
+    read = {}
     for path in FILES:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            continue
-        found += [(f"{path.relative_to(ROOT)}:{number}", line) for number, line in enumerate(text.splitlines(), 1)]
-    return found
+        with suppress(UnicodeDecodeError):
+            read[path] = path.read_text(encoding="utf-8")
+    return read
+
+
+def places(matches: Callable[[str], object]) -> list[str]:
+    """Return the places of the lines that match. A file without a match is not divided into lines."""
+    return [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path, text in texts().items()
+        if matches(text)
+        for number, line in enumerate(text.splitlines(), 1)
+        if matches(line)
+    ]
 
 
 def test_there_are_files_to_look_at() -> None:
-    assert Path(__file__) in FILES
-    assert len(lines()) > 1000
+    assert Path(__file__) in texts()
+    assert len(texts()) > 1000
+    assert len(places(lambda text: "def test_there_are_files_to_look_at" in text)) == 2
 
 
 def test_no_python_file_is_too_long() -> None:
-    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES if path.suffix == ".py"}
+    lengths = {path: len(text.splitlines()) for path, text in texts().items() if path.suffix == ".py"}
     assert {str(path.relative_to(ROOT)): count for path, count in lengths.items() if count > LINES} == {}
 
 
 @pytest.mark.parametrize("host", REGISTRIES)
 def test_no_package_registry_is_named(host: str) -> None:
-    assert [place for place, line in lines() if host in line] == []
+    assert places(lambda text: host in text) == []
 
 
 def test_no_path_of_the_machine_is_named() -> None:
     """Neither the path of this checkout nor a home folder is named."""
     here = re.compile(rf"(?<![\w.}}-]){re.escape(str(ROOT))}(?![\w-])")
-    assert [place for place, line in lines() if here.search(line) or HOME.search(line)] == []
+    assert places(lambda text: here.search(text) or HOME.search(text)) == []
 
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:
@@ -94,7 +105,9 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
 
 
 def questions(source: str) -> list[int]:
-    """Lines of the docstrings that begin with a question."""
+    """Lines of the docstrings that begin with a question. A source without a string that begins so is not parsed."""
+    if not ASKED.search(source):
+        return []
     first = ((line, re.search(r"\w+", text)) for line, text in docstrings(source))
     return [line for line, word in first if word is not None and word[0].lower() in QUESTIONS]
 
@@ -104,5 +117,5 @@ def test_a_docstring_that_begins_with_a_question_is_found() -> None:
 
 
 def test_no_docstring_begins_with_a_question() -> None:
-    sources = {path: path.read_text(encoding="utf-8") for path in FILES if path.suffix == ".py"}
-    assert {str(path.relative_to(ROOT)): found for path, text in sources.items() if (found := questions(text))} == {}
+    sources = ((path, text) for path, text in texts().items() if path.suffix == ".py")
+    assert {str(path.relative_to(ROOT)): found for path, text in sources if (found := questions(text))} == {}
