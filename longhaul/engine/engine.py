@@ -18,6 +18,7 @@ from longhaul.engine.events import EngineEvents
 from longhaul.engine.execution import EngineResult, ask_engine, run_engine
 from longhaul.engine.location import engine_binary, engine_environment
 from longhaul.engine.records import RunFile
+from longhaul.engine.throwaway import unlogged_home
 from longhaul.project.checkout import Project
 from longhaul.project.context import Context, state_folder
 from longhaul.terminal.exits import CommandError, Exit
@@ -72,7 +73,8 @@ class Engine:
         started: Callable[[int], None] | None = None,
     ) -> Ran:
         """Run a command and follow its events, which the engine logs only with its debugging commands. Messages of a
-        preview are not shown here; the caller reads them in the result."""
+        preview are not shown here; the caller reads them in the result. In a run that has a log, the
+        engine writes none of its own (:func:`~longhaul.engine.throwaway.unlogged_home`)."""
         progress = self.progress or Progress(
             title=self.stack, output=Output(log=None, terminal=True), began=time.monotonic()
         )
@@ -80,11 +82,12 @@ class Engine:
         since = progress.output.size()
         with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
             path = Path(folder) / "events.json"
+            home = {} if progress.output.log is None else unlogged_home(Path(folder) / "home", self.environ)
             with progress.following(events, path, answers=True) as followed:
                 result = run_engine(
                     [*argv, "--event-log", str(path)],
                     cwd=self.project.root,
-                    environ={**self.environ, "PULUMI_DEBUG_COMMANDS": "true"},
+                    environ={**self.environ, **home, "PULUMI_DEBUG_COMMANDS": "true"},
                     stdout=stdout or followed.streams.stdout,
                     stderr=followed.streams.stderr,
                     started=started,

@@ -38,8 +38,8 @@ def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
     selects it.
 
     The engine writes every value of each run, packed and encrypted, into ``~/.pulumi/logs``. These logs are a third of
-    the engine's work in a preview, and no setting prevents them (``pkg/v3/logging``, v3.250.0). When the engine cannot
-    create that folder, it continues without logs.
+    the engine's work in a preview and more in an update without changes, and no setting prevents them
+    (``pkg/v3/logging``, v3.250.0). When the engine cannot create that folder, it continues without logs.
     """
     home = pulumi_home(environ)
     folder.mkdir(parents=True)

@@ -16,7 +16,7 @@ import pytest
 from longhaul.engine.throwaway import STATE_VERSION, copy_stack_file, throwaway_backend
 from longhaul.judgement.changes import Changes, ResourceAction, read_changes
 from longhaul.judgement.preview_document import read_document
-from tests.support.engine import QUICK_PIP
+from tests.support.engine import QUICK_PIP, engine_home
 from tests.support.project import LIMIT_S, REPOSITORY
 from tests.upgrade.names import name_of
 from tests.upgrade.releases import ACCEPTED, LAB, Release
@@ -70,7 +70,7 @@ class Upgrade:
             "PATH": f"{Path(sys.executable).parent}:{plugins}:{pulumi.parent}:{os.environ['PATH']}",
             # The program of this checkout, wherever the environment's packages point.
             "PYTHONPATH": f"{QUICK_PIP}{os.pathsep}{REPOSITORY}",
-            "PULUMI_HOME": str(folder / "home"),
+            **engine_home(folder),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "KUBECONFIG": NOWHERE,
         }

@@ -14,7 +14,7 @@ from lab import tools
 from longhaul.engine.location import engine_environment
 from tests.components.control_plane.folder_vault import VAULT
 from tests.components.control_plane.tunnel_keys_program import OWN
-from tests.support.engine import QUICK_PIP, printed
+from tests.support.engine import QUICK_PIP, engine_home, printed
 from tests.support.project import REPOSITORY
 
 pytestmark = pytest.mark.engine
@@ -26,7 +26,7 @@ class Stack:
     program = "tunnel_keys_program"
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self.vault = folder, folder / "vault"
+        self._folder, self.vault, self._home = folder, folder / "vault", engine_home(folder)
         self._pulumi = tools.ensure(["pulumi"], log_dir=folder / "log", progress=print)["pulumi"]
         self.vault.mkdir()
         (folder / "Pulumi.yaml").write_text("name: longhaul\nruntime: python\n")
@@ -38,6 +38,7 @@ class Stack:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")}
         environ = {
             **kept,
+            **self._home,
             "LONGHAUL_PULUMI": str(self._pulumi),
             "PULUMI_BACKEND_URL": f"file://{self._folder}",
             "PULUMI_CONFIG_PASSPHRASE": "lab",

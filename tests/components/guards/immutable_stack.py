@@ -9,7 +9,7 @@ from typing import Any
 
 from longhaul.engine.location import engine_environment
 from tests.components.guards.immutable_program import ENVIRONMENT, PARTS
-from tests.support.engine import QUICK_PIP, printed
+from tests.support.engine import QUICK_PIP, engine_home, printed, resources
 from tests.support.project import REPOSITORY, hybrid
 
 
@@ -17,7 +17,7 @@ class Stack:
     """A project with one stack."""
 
     def __init__(self, folder: Path, pulumi: Path) -> None:
-        self._folder, self._pulumi = folder, pulumi
+        self._folder, self._pulumi, self._home = folder, pulumi, engine_home(folder)
         (folder / "Pulumi.yaml").write_text("name: longhaul\nruntime: python\n")
         (folder / "__main__.py").write_text("from tests.components.guards.immutable_program import main\n\nmain()\n")
         self.environment = hybrid("dev", supernet="10.64.0.0/12")
@@ -35,6 +35,7 @@ class Stack:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")}
         environ = {
             **kept,
+            **self._home,
             "LONGHAUL_PULUMI": str(self._pulumi),
             "PULUMI_BACKEND_URL": f"file://{self._folder}",
             "PULUMI_CONFIG_PASSPHRASE": "lab",
@@ -62,9 +63,7 @@ class Stack:
         return copy
 
     def resources(self) -> list[dict[str, Any]]:
-        exported = json.loads(self.run("stack", "export"))
-        found: list[dict[str, Any]] = exported["deployment"].get("resources") or []
-        return found
+        return resources(self._folder, "dev")
 
     def inputs(self) -> dict[str, Any]:
         """Return the inputs of each resource, by its URN and the time when it was made."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 from pathlib import Path
 
-from tests.support.engine import QUICK_PIP, printed
+from tests.support.engine import QUICK_PIP, engine_home, printed, resources
 from tests.support.hosts import EXAMPLES, STACKS
 
 ROOT = STACKS.parent
@@ -45,7 +44,7 @@ class Stack:
             "PYTHONPATH": f"{QUICK_PIP}{os.pathsep}{ROOT}",
             "PULUMI_BACKEND_URL": f"file://{folder}",
             "PULUMI_CONFIG_PASSPHRASE": "lab",
-            "PULUMI_HOME": str(folder / "home"),
+            **engine_home(folder),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "KUBECONFIG": str(kubeconfig),
         }
@@ -94,6 +93,5 @@ class Stack:
 
     def state(self) -> dict[str, dict[str, object]]:
         """Return every resource in the state, by type and name."""
-        exported = json.loads(self.objects("stack", "export"))
-        found = exported["deployment"].get("resources") or []
+        found = resources(self.project.parent, f"{self._env}-objects")
         return {"::".join(one["urn"].split("$")[-1].split("::")[-2:]): one for one in found}

@@ -13,6 +13,7 @@ from tests.longhaul.up.test_phases import row
 
 pytestmark = pytest.mark.engine
 
+ENGINE_LOGS = ".pulumi/logs/organization+longhaul+dev-*.log"
 SECRET = "correct horse battery staple"
 PROGRAM = '''
 import os
@@ -67,6 +68,7 @@ def test_what_it_makes_and_changes_is_shown_and_counted(checkout: Checkout, thin
         assert line in done.stderr
     assert row(done.stderr, "infrastructure").endswith("1 created, 1 changed, 1 removed, 2 unchanged")
     assert len(done.stderr.splitlines()) < 15
+    assert list(checkout.home.rglob(ENGINE_LOGS)) == [], "the engine's own log is up to half of its work"
     logs = [path.read_text() for path in sorted(checkout.home.rglob("log/dev-up-*.log"))]
     assert all("Updating (dev)" in text for text in logs)
     assert SECRET not in "".join([*logs, first.stderr, done.stderr])
@@ -99,6 +101,7 @@ def test_verbose_is_the_engines_own_output(checkout: Checkout, things: None) -> 
     assert done.returncode == Exit.OK, done.stderr
     assert "Updating (dev)" in done.stdout
     assert row(done.stderr, "infrastructure").endswith("4 created")
+    assert len(list(checkout.home.rglob(ENGINE_LOGS))) == 1
 
 
 def test_json_is_the_engines_alone(checkout: Checkout, things: None) -> None:
