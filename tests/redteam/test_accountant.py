@@ -3,7 +3,6 @@ the queue admitted ever is."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 
@@ -199,7 +198,7 @@ def test_what_the_queue_has_admitted_is_never_held(cluster: TeamCluster, metrics
 def test_the_accountant_alone_closes_and_opens_teams_namespaces(cluster: TeamCluster) -> None:
     accountant, path = cluster.acting(ACCOUNTANT_USER), f"/api/v1/namespaces/{TEAM}"
     close = {"metadata": {"labels": {HELD_LABEL: "true"}}}
-    assert not cluster.person().may("patch", "namespaces", TEAM)
+    assert not cluster.person().may("patch", f"namespaces/{TEAM}")
     with pytest.raises(ApiError, match="cannot patch resource"):
         cluster.person().api().patch(path, close)
     names = ("create", "clusterrolebinding", "others", "--clusterrole=cluster-admin", "--user=other")
@@ -244,8 +243,7 @@ def bind(cluster: TeamCluster, name: str) -> None:
 
 
 def patched(cluster: TeamCluster, name: str, change: Object) -> None:
-    words = ("patch", name, f"--namespace={TEAM}", f"--patch={json.dumps(change)}")
-    assert "patched" in cluster.person().kubectl(*words)
+    assert "patched" in cluster.person().changes(name, change, kind="strategic")
 
 
 def replace_pods(cluster: TeamCluster) -> None:

@@ -18,7 +18,7 @@ from services.accountant.metrics import JOBS_ENDED
 from services.metrics import ServiceMetrics
 from tests.redteam.running_accountant import condition, is_closed, running_accountant
 from tests.redteam.team_cluster import GPUS, TEAM, TeamCluster
-from tests.redteam.test_queues import admitted, job, many, patch
+from tests.redteam.test_queues import admitted, job, many
 from tests.support.api_server import eventually
 from tests.support.queues import jobset
 from tests.support.teams import Person, pod
@@ -95,8 +95,8 @@ def test_the_parts_of_a_jobset_stay(cluster: TeamCluster, ada: Person) -> None:
     uid = cluster.admin.get(f"{JOBSETS}/js")["metadata"]["uid"]
     for words in (("service/js",), ("services", "--all"), (f"--raw={CORE}/services/js",)):
         assert KEPT in ada.kubectl("delete", IN_TEAM, "--wait=false", *words), words
-    assert KEPT in patch(ada, "service/js", {"spec": {"selector": {"app": "other"}}})
-    assert KEPT in patch(ada, "service/js", {"metadata": {"ownerReferences": None}})
+    assert KEPT in ada.changes("service/js", {"spec": {"selector": {"app": "other"}}})
+    assert KEPT in ada.changes("service/js", {"metadata": {"ownerReferences": None}})
     for words in (("job/js-w-0",), ("jobs", "--all")):
         assert MADE in ada.kubectl("delete", IN_TEAM, "--wait=false", *words), words
     owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "js", "uid": uid, "controller": True}
@@ -104,8 +104,8 @@ def test_the_parts_of_a_jobset_stay(cluster: TeamCluster, ada: Person) -> None:
     # People label what they like, and their own Services are theirs.
     assert "labeled" in ada.kubectl("label", IN_TEAM, "service/js", "own=label")
     ada.made(service("beside"), dry=False)
-    assert FOREIGN in patch(ada, "service/beside", {"metadata": {"ownerReferences": [owner]}})
-    assert "patched" in patch(ada, "service/beside", {"spec": {"selector": {"app": "other"}}})
+    assert FOREIGN in ada.changes("service/beside", {"metadata": {"ownerReferences": [owner]}})
+    assert "patched" in ada.changes("service/beside", {"spec": {"selector": {"app": "other"}}})
     assert "deleted" in ada.kubectl("delete", IN_TEAM, "service/beside")
     for cascade in ("background", "foreground"):
         assert "deleted" in ada.kubectl("delete", IN_TEAM, "jobset/js", f"--cascade={cascade}", "--wait=false")
@@ -122,10 +122,10 @@ def test_a_jobset_keeps_its_network(cluster: TeamCluster, ada: Person) -> None:
     ada.made(a_set(), dry=False)
     admitted(cluster, 1)
     before = cluster.admin.get(f"{JOBSETS}/js")["spec"]["network"]
-    assert "patched" in patch(ada, "jobset/js", {"spec": {"suspend": True, "network": None}})
+    assert "patched" in ada.changes("jobset/js", {"spec": {"suspend": True, "network": None}})
     assert cluster.admin.get(f"{JOBSETS}/js")["spec"]["network"] == before
     claims = [{"templates": [{"metadata": {"name": "c"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]}]
-    assert NAMED_SERVICES in patch(ada, "jobset/js", {"spec": {"suspend": True, "volumeClaimPolicies": claims}})
+    assert NAMED_SERVICES in ada.changes("jobset/js", {"spec": {"suspend": True, "volumeClaimPolicies": claims}})
 
 
 def test_no_object_grows_until_nobody_can_change_it(cluster: TeamCluster, ada: Person) -> None:
@@ -218,4 +218,4 @@ def test_the_accountant_ends_jobs_and_changes_nothing_else_of_them(cluster: Team
     acting.patch(f"{JOBS}/js-w-0", {"spec": {"suspend": True}})
     with pytest.raises(ApiError, match="forbidden"):
         acting.patch(f"{JOBS}/js-w-0", {"spec": {"suspend": False}})
-    assert OWNED in patch(ada, "job/js-w-0", {"metadata": {"ownerReferences": None}})
+    assert OWNED in ada.changes("job/js-w-0", {"metadata": {"ownerReferences": None}})

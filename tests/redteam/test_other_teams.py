@@ -11,7 +11,7 @@ from components.objects.team_admissions import STALE
 from components.objects.team_lengths import LONG
 from contract.kubernetes.connection import ApiError
 from tests.redteam.team_cluster import GPUS, TEAM, TeamCluster
-from tests.redteam.test_queues import admitted, job, many, patch
+from tests.redteam.test_queues import admitted, job, many
 from tests.support.api_server import eventually
 from tests.support.queues import jobset
 from tests.support.teams import Person, pod
@@ -59,7 +59,7 @@ def test_kueue_admits_what_it_has_counted_and_nothing_that_grew_meanwhile(cluste
     """Somebody who changes a waiting job in a loop had eight GPUs instead of two after a minute, and kept them."""
     ada.made(job(gpus=100), dry=False)
     eventually(lambda: cluster.waiting() == ["job-train"], what="it waits")
-    assert "patched" in patch(ada, "job/train", {"spec": {"parallelism": 2, "completions": 2}})
+    assert "patched" in ada.changes("job/train", {"spec": {"parallelism": 2, "completions": 2}})
     workloads = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{TEAM}/workloads"
 
     def waiting() -> dict[str, Any]:

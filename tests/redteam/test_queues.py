@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -37,12 +36,6 @@ def many(kind: str, *, gpus: int = 0, replicas: int = 1, **spec: Any) -> dict[st
     return made
 
 
-def patch(person: Person, what: str, change: object, *more: str, kind: str = "merge") -> str:
-    """Change an object of the team, and return what kubectl says."""
-    words = ("patch", what, f"--namespace={TEAM}", f"--type={kind}", "--patch", json.dumps(change))
-    return person.kubectl(*words, *more)
-
-
 def admitted(cluster: TeamCluster, gpus: int = GPUS) -> None:
     eventually(lambda: cluster.free_gpus() == gpus, what=f"{gpus} GPUs are given")
 
@@ -57,10 +50,10 @@ def test_a_child_of_an_admitted_jobset_stays_as_it_is(cluster: TeamCluster, ada:
     admitted(cluster)
     grown = {"spec": {"parallelism": 10, "completions": 10}}
     for kind in ("merge", "strategic"):
-        assert MADE in patch(ada, "job/js-w-0", grown, kind=kind)
-    assert MADE in patch(ada, "job/js-w-0", [{"op": "add", "path": "/spec/parallelism", "value": 10}], kind="json")
-    assert MADE in patch(ada, "job/js-w-0", {"spec": {"suspend": True}})
-    assert OWNED in patch(ada, "job/js-w-0", {"metadata": {"ownerReferences": None}})
+        assert MADE in ada.changes("job/js-w-0", grown, kind=kind)
+    assert MADE in ada.changes("job/js-w-0", [{"op": "add", "path": "/spec/parallelism", "value": 10}], kind="json")
+    assert MADE in ada.changes("job/js-w-0", {"spec": {"suspend": True}})
+    assert OWNED in ada.changes("job/js-w-0", {"metadata": {"ownerReferences": None}})
     child = cluster.server.get("job", "js-w-0", f"--namespace={TEAM}")
     child["spec"]["parallelism"] = 10
     child["metadata"].pop("managedFields", None)
@@ -75,13 +68,13 @@ def test_a_job_that_runs_grows_only_through_the_queue(cluster: TeamCluster, ada:
     ada.made(job(pods=2, gpus=1), dry=False)
     admitted(cluster)
     grown = {"parallelism": 10, "completions": 10}
-    assert FROZEN in patch(ada, "job/train", {"spec": grown})
-    assert "patched" in patch(ada, "job/train", {"spec": {"suspend": True, **grown}})
+    assert FROZEN in ada.changes("job/train", {"spec": grown})
+    assert "patched" in ada.changes("job/train", {"spec": {"suspend": True, **grown}})
     eventually(lambda: cluster.waiting() == ["job-train"], what="it queues with its new size")
     assert cluster.free_gpus() == 0
-    assert "patched" in patch(ada, "job/train", {"spec": {"parallelism": 1, "completions": 1}})
+    assert "patched" in ada.changes("job/train", {"spec": {"parallelism": 1, "completions": 1}})
     admitted(cluster, 1)
-    assert "patched" in patch(ada, "job/train", {"spec": {"activeDeadlineSeconds": 600}})
+    assert "patched" in ada.changes("job/train", {"spec": {"activeDeadlineSeconds": 600}})
 
 
 def test_a_jobset_that_runs_stays_as_it_is(cluster: TeamCluster, ada: Person) -> None:
@@ -89,13 +82,13 @@ def test_a_jobset_that_runs_stays_as_it_is(cluster: TeamCluster, ada: Person) ->
     admitted(cluster)
     roles = cluster.server.get("jobset", "js", f"--namespace={TEAM}")["spec"]["replicatedJobs"]
     roles[0]["template"]["spec"] |= {"parallelism": 3, "completions": 3}
-    assert FROZEN in patch(ada, "jobset/js", {"spec": {"replicatedJobs": roles}})
-    assert FROZEN in patch(
-        ada, "jobset/js", [{"op": "replace", "path": "/spec/replicatedJobs/0/replicas", "value": 5}], kind="json"
+    assert FROZEN in ada.changes("jobset/js", {"spec": {"replicatedJobs": roles}})
+    assert FROZEN in ada.changes(
+        "jobset/js", [{"op": "replace", "path": "/spec/replicatedJobs/0/replicas", "value": 5}], kind="json"
     )
-    assert "patched" in patch(ada, "jobset/js", {"spec": {"ttlSecondsAfterFinished": 60}})
+    assert "patched" in ada.changes("jobset/js", {"spec": {"ttlSecondsAfterFinished": 60}})
     assert "labeled" in ada.kubectl("label", f"--namespace={TEAM}", "jobset/js", "own=label")
-    assert "patched" in patch(ada, "jobset/js", {"spec": {"suspend": True}})
+    assert "patched" in ada.changes("jobset/js", {"spec": {"suspend": True}})
     admitted(cluster)
 
 
@@ -107,7 +100,7 @@ def test_pods_of_other_kinds_are_admitted_one_by_one(cluster: TeamCluster, ada: 
     eventually(lambda: (cluster.free_gpus(), len(cluster.waiting())) == (GPUS, 1), what="two run, and one waits")
     what = f"{kind.lower()}/served"
     template = {"metadata": {"annotations": {"own": "note"}}}
-    assert "patched" in patch(ada, what, {"spec": {"replicas": 1, "template": template}})
+    assert "patched" in ada.changes(what, {"spec": {"replicas": 1, "template": template}})
     eventually(lambda: (cluster.free_gpus(), cluster.waiting()) == (1, []), what="it shrinks, and rolls")
 
 
@@ -116,8 +109,8 @@ def test_a_rollout_lets_no_pod_past_the_queue(cluster: TeamCluster, ada: Person)
     more = {"podManagementPolicy": "Parallel", "updateStrategy": {"rollingUpdate": {"partition": 4}}}
     ada.made(many("StatefulSet", gpus=8, replicas=3, **more), dry=False)
     eventually(lambda: len(cluster.waiting()) == 3, what="its pods queue")
-    assert "patched" in patch(
-        ada, "statefulset/served", {"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}}
+    assert "patched" in ada.changes(
+        "statefulset/served", {"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}}
     )
     assert "scaled" in ada.kubectl("scale", f"--namespace={TEAM}", "statefulset/served", "--replicas=4")
     eventually(lambda: len(cluster.waiting()) == 4, what="pods of the new revision queue")
@@ -131,7 +124,7 @@ def test_a_template_says_nothing_to_kueue(cluster: TeamCluster, ada: Person) -> 
     annotations = {"kueue.x-k8s.io/pod-suspending-parent": "other"}
     container = pod("a", gpus=8)["spec"]["containers"][0]
     change = {"template": {"metadata": {"annotations": annotations}, "spec": {"containers": [container]}}}
-    assert "patched" in patch(ada, "statefulset/served", {"spec": change}, kind="strategic")
+    assert "patched" in ada.changes("statefulset/served", {"spec": change}, kind="strategic")
     assert "deleted" in ada.kubectl("delete", f"--namespace={TEAM}", "pod/served-0", "--grace-period=0", "--force")
     events = ("get", "events", f"--namespace={TEAM}", "--output=jsonpath={.items[*].message}")
     eventually(lambda: NAMED in cluster.server.kubectl(*events), what="no pod is made of it")
@@ -146,9 +139,9 @@ def test_what_a_deployment_owns_stays_its_own(cluster: TeamCluster, ada: Person)
     ada.made(many("Deployment"), dry=False)
     eventually(lambda: len(cluster.free_pods()) == 1, what=ROOM)
     name = ada.kubectl("get", "replicasets", f"--namespace={TEAM}", "--output=name").strip()
-    assert OWNED in patch(ada, name, {"metadata": {"ownerReferences": None, "labels": None}})
+    assert OWNED in ada.changes(name, {"metadata": {"ownerReferences": None, "labels": None}})
     one = ada.kubectl("get", "pods", f"--namespace={TEAM}", "--output=name").strip()
-    assert OWNED in patch(ada, one, {"metadata": {"ownerReferences": None}})
+    assert OWNED in ada.changes(one, {"metadata": {"ownerReferences": None}})
     # Quarantine removes what keeps a pod, as an administrator.
     cluster.admin.patch(f"/api/v1/namespaces/{TEAM}/{one.replace('pod/', 'pods/')}", {"metadata": {"finalizers": None}})
 
@@ -164,7 +157,7 @@ def test_no_deletion_leaves_pods_without_their_job(cluster: TeamCluster, ada: Pe
     options = {"kind": "DeleteOptions", "apiVersion": "v1", "orphanDependents": True}
     assert ORPHANED in ada.kubectl("delete", f"--raw={jobs}/train", "--filename=-", stdin=options)
     for what in ("job/train", "job/js-w-0", "jobset/js"):
-        assert PINNED in patch(ada, what, {"metadata": {"finalizers": ["example.com/pin"]}}), what
+        assert PINNED in ada.changes(what, {"metadata": {"finalizers": ["example.com/pin"]}}), what
     pinned = job("pinned")
     pinned["metadata"]["finalizers"] = ["example.com/pin"]
     assert PINNED in ada.makes(pinned)
@@ -196,8 +189,8 @@ def test_a_pod_of_a_job_stays_with_it(cluster: TeamCluster, ada: Person) -> None
         {"finalizers": None},
         {"annotations": {"batch.kubernetes.io/job-completion-index": "7"}},
     ):
-        assert MADE in patch(ada, name, {"metadata": change}), change
-    assert OWNED in patch(ada, name, {"metadata": {"ownerReferences": None}})
+        assert MADE in ada.changes(name, {"metadata": change}), change
+    assert OWNED in ada.changes(name, {"metadata": {"ownerReferences": None}})
     assert "annotated" in ada.kubectl("annotate", f"--namespace={TEAM}", name, "own=note")
     # To delete a pod that hangs is what people do.
     assert "deleted" in ada.kubectl("delete", f"--namespace={TEAM}", name, "--wait=false")
@@ -205,7 +198,7 @@ def test_a_pod_of_a_job_stays_with_it(cluster: TeamCluster, ada: Person) -> None
 
 def test_a_pod_keeps_the_size_that_was_admitted(ada: Person) -> None:
     for verb in ("get", "patch", "update"):
-        assert not ada.may(verb, "pods", "--subresource=resize", f"--namespace={TEAM}")
+        assert not ada.may(verb, "pods:resize", namespace=TEAM)
 
 
 @pytest.mark.parametrize("none", ["cpu", "memory"])
@@ -263,8 +256,8 @@ def test_no_pod_tolerates_every_taint(ada: Person) -> None:
     for made in tolerating(right, {"key": "node.kubernetes.io/unreachable", "operator": "Exists"}):
         assert ada.made(made)["kind"] == made["kind"]
     ada.made(pod("late"), dry=False)
-    assert EVERYTHING in patch(
-        ada, "pod/late", [{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}], kind="json"
+    assert EVERYTHING in ada.changes(
+        "pod/late", [{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}], kind="json"
     )
 
 
@@ -355,10 +348,10 @@ def test_the_request_of_a_job_that_waits_follows_its_limit(
         made = job(**resources)
         if how == ("patch",):
             # As Helm changes kinds of Kubernetes: three ways, and only what its chart says.
-            said = patch(ada, "job/train", {"spec": {"template": made["spec"]["template"]}}, kind="strategic")
+            said = ada.changes("job/train", {"spec": {"template": made["spec"]["template"]}}, kind="strategic")
         else:
             said = ada.kubectl(*how, f"--namespace={TEAM}", "--filename=-", stdin=made)
-        assert "job.batch/train" in said, said
+        assert "/train " in said, said
         return sizes(cluster.server.get("job", "train", f"--namespace={TEAM}"))
 
     ada.made(job(limits={"nvidia.com/gpu": "100"}), dry=False)
@@ -419,7 +412,7 @@ def test_a_jobset_that_waits_may_be_applied_again(cluster: TeamCluster, ada: Per
     roles[0]["template"]["metadata"] = {"labels": {"own": "label"}}
     # The second is how Helm changes other kinds than Kubernetes' own: two ways.
     assert "configured" in ada.kubectl("apply", *words, stdin=waits)
-    assert "patched" in patch(ada, "jobset/waits", {"spec": {"replicatedJobs": waits["spec"]["replicatedJobs"]}})
+    assert "patched" in ada.changes("jobset/waits", {"spec": {"replicatedJobs": waits["spec"]["replicatedJobs"]}})
     after = cluster.server.get("jobset", "waits", f"--namespace={TEAM}")["spec"]
     assert after["replicatedJobs"][0]["template"]["spec"]["template"].pop("metadata")["labels"] == {"own": "label"}
     before["replicatedJobs"][0]["template"]["spec"]["template"].pop("metadata", None)

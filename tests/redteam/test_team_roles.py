@@ -155,9 +155,10 @@ def test_a_label_for_aggregation_gives_nothing(cluster: TeamCluster, ada: Person
 
 def test_a_program_gives_no_rights_and_a_person_gains_none_as_one(cluster: TeamCluster, ada: Person) -> None:
     as_hub = f"--as=system:serviceaccount:{TEAM}:hub"
-    eventually(lambda: ada.may("create", "pods", IN_TEAM, as_hub), what="the program has its role")
+    may = lambda *words: ada.kubectl("auth", "can-i", *words, IN_TEAM, as_hub).strip().endswith("yes")  # noqa: E731
+    eventually(lambda: may("create", "pods"), what="the program has its role")
     for words in (("create", "roles"), ("create", "rolebindings"), ("bind", "roles"), ("escalate", "roles")):
-        assert not ada.may(*words, IN_TEAM, as_hub), words
+        assert not may(*words), words
     # Kubernetes lets people act as accounts of their namespace, and as nobody else.
     for who in ("system:serviceaccount:kube-system:job-controller", f"system:serviceaccount:{OTHER}:default", "eve"):
         answer = ada.kubectl("get", "pods", IN_TEAM, f"--as={who}")
@@ -170,8 +171,7 @@ def test_a_binding_ends_when_it_is_deleted(cluster: TeamCluster, ada: Person) ->
     """A finalizer keeps it, and its rights with it, after an administrator has deleted it."""
     pin = {"finalizers": ["example.com/pin"]}
     for what in ("role/hub", "rolebinding/hub"):
-        words = ("patch", what, IN_TEAM, "--type=merge", "--patch", json.dumps({"metadata": pin}))
-        assert PINNED in ada.kubectl(*words), what
+        assert PINNED in ada.changes(what, {"metadata": pin}), what
     for made in (role(name="other", **pin), binding(HUB, name="other", **pin)):
         assert PINNED in ada.makes(made)
     cluster.admin.patch(f"{ROLES}/hub", {"metadata": pin})

@@ -20,7 +20,9 @@ from typing import Any
 
 from components.control_plane import issuing
 from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
 from longhaul.toolchain.spec import repository
+from tests.support.kubernetes_requests import Requests, refusal
 from tests.support.ports import free_ports
 
 NODE_SIGNER = repository() / "images/rootfs/etc/systemd/system/kube-node-signer.service"
@@ -64,6 +66,7 @@ class ApiServer:
         self.folder, self._tools, self._services, self._arguments = folder, tools, services, arguments
         self._storage = storage or Storage()
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._requests: dict[Path, Requests] = {}
         self.port, self._controllers = free_ports(2)
         self.kubeconfig = folder / "kubeconfig"
         self.accounts = folder / "account.key"
@@ -218,7 +221,17 @@ class ApiServer:
 
     def get(self, *words: str) -> dict[str, Any]:
         """Return the objects of ``kubectl get … -o json``."""
-        return dict(json.loads(self.kubectl("get", *words, "-o", "json")))
+        try:
+            return self.requests().get(*words)
+        except ApiError as error:
+            raise AssertionError(f"get {' '.join(words)}: {refusal(error)}") from error
+
+    def requests(self, kubeconfig: Path | None = None) -> Requests:
+        """Return the requests of a user, of an administrator by default."""
+        path = kubeconfig or self.kubeconfig
+        if path not in self._requests:
+            self._requests[path] = Requests(path)
+        return self._requests[path]
 
     def define(self, definition: Mapping[str, Any]) -> None:
         """Make a CustomResourceDefinition, and return once its kind is served. `kubectl wait` is an error for as long

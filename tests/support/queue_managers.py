@@ -57,7 +57,8 @@ class QueueManagers:
         program = [str(self._tools[manager.name]), *words]
         wrapped = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", INSIDE, str(self._folder), *program]
         with self.log(manager).open("ab") as log:
-            environment = {"HOME": str(self._folder), "PATH": os.environ["PATH"]}
+            kept = {name: os.environ[name] for name in ("PATH", "GOGC") if name in os.environ}
+            environment = {"HOME": str(self._folder), **kept}
             started = subprocess.Popen(wrapped, env=environment, stdout=log, stderr=log, start_new_session=True)
         self._running[manager.name] = started
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from contract.kubernetes.api import Api
+from contract.kubernetes.connection import ApiError
 from tests.support.api_server import ApiServer
+from tests.support.kubernetes_requests import Requests, refusal
 
 JOB = {
     "apiVersion": "batch/v1",
@@ -43,9 +45,7 @@ class Person:
     def makes(self, item: dict[str, Any], *, namespace: str | None = None, dry: bool = True, **labels: str) -> Any:
         """Make an object, by default without an effect; return it, or the refusal."""
         labelled = {**item, "metadata": {**item["metadata"], **({"labels": labels} if labels else {})}}
-        words = ("create", f"--namespace={namespace or self.team}", "--output=json", "--filename=-")
-        said = self.kubectl(*words, *(["--dry-run=server"] if dry else []), stdin=labelled)
-        return json.loads(said) if said.startswith("{") else said
+        return self._requests().makes(labelled, namespace=namespace or self.team, dry=dry)
 
     def made(self, item: dict[str, Any], **more: Any) -> dict[str, Any]:
         """Make an object, as :meth:`makes` does, and return it."""
@@ -53,8 +53,20 @@ class Person:
         assert isinstance(said, dict), said
         return said
 
-    def may(self, *words: str) -> bool:
-        return self.kubectl("auth", "can-i", *words).strip().endswith("yes")
+    def changes(self, what: str, change: object, *, kind: str = "merge", dry: bool = False) -> str:
+        """Change ``<kind>/<name>`` of the team by a patch; return that it is patched, or the refusal."""
+        try:
+            self._requests().patch(what, change, namespace=self.team, kind=kind, dry=dry)
+        except ApiError as error:
+            return refusal(error)
+        return f"{what} patched"
+
+    def may(self, verb: str, what: str, *, namespace: str = "default") -> bool:
+        """Return whether the person may do it; ``what`` is as :meth:`Requests.may` has it."""
+        return self._requests().may(verb, what, namespace=namespace)
+
+    def _requests(self) -> Requests:
+        return self.server.requests(self.kubeconfig)
 
     def api(self) -> Api:
         return api_of(self.server, self.kubeconfig)

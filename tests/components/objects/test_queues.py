@@ -80,8 +80,7 @@ def workloads(cluster: ApiServer) -> dict[str, bool]:
 @pytest.fixture(name="_empty", autouse=True)
 def _no_jobs_left(queues: ApiServer) -> Iterator[None]:
     yield
-    for kind in ("jobsets", "jobs", "deployments"):
-        queues.kubectl("delete", kind, "--all", f"--namespace={TEAM}", "--wait=true")
+    queues.kubectl("delete", "jobsets,jobs,deployments", "--all", f"--namespace={TEAM}", "--wait=true")
     eventually(lambda: workloads(queues) == {}, what="nothing queues any more")
 
 

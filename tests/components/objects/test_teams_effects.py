@@ -105,9 +105,9 @@ def test_a_member_runs_jobs_in_the_team_s_namespace_and_nowhere_else(ada: Person
     assert ada.made(ROLES)["kind"] == "JobSet"
     for namespace in ("speech", "default", "kube-system"):
         assert 'cannot create resource "jobs"' in ada.makes(JOB, namespace=namespace)
-    for verb, what in (("get", "pods/log"), ("create", "pods/exec"), ("get", "workloads"), ("get", "localqueues")):
-        assert ada.may(verb, what, "--namespace=visual"), what
-        assert not ada.may(verb, what, "--namespace=speech"), what
+    for verb, what in (("get", "pods:log"), ("create", "pods:exec"), ("get", "workloads"), ("get", "localqueues")):
+        assert ada.may(verb, what, namespace="visual"), what
+        assert not ada.may(verb, what, namespace="speech"), what
 
 
 def test_a_member_sees_nodes_and_queues_and_changes_neither(ada: Person) -> None:
@@ -121,10 +121,10 @@ def test_a_member_sees_nodes_and_queues_and_changes_neither(ada: Person) -> None
         ("update", "workloads"),
         ("create", "clusterrolebindings"),
     ):
-        assert not ada.may(verb, what, "--namespace=visual"), what
+        assert not ada.may(verb, what, namespace="visual"), what
     assert not ada.may("update", "namespaces/visual")
-    assert not ada.may("get", "secrets", "--namespace=kube-system")
-    assert not ada.may("get", "configmaps/longhaul-environment", "--namespace=kube-system")
+    assert not ada.may("get", "secrets", namespace="kube-system")
+    assert not ada.may("get", "configmaps/longhaul-environment", namespace="kube-system")
 
 
 def test_nobody_else_is_of_the_team(server: ApiServer) -> None:
@@ -195,8 +195,7 @@ def test_nobody_makes_a_job_a_part_of_another(ada: Person) -> None:
     for kind in (other, ROLES):
         assert OWNED in ada.makes(of_a_job(kind, owner))
     assert ada.made(other, dry=False)["kind"] == "Job"
-    patch = json.dumps({"metadata": {"ownerReferences": [owned_by_a_job(owner)]}})
-    assert OWNED in ada.kubectl("patch", "--namespace=visual", "job/other", "--type=merge", f"--patch={patch}")
+    assert OWNED in ada.changes("job/other", {"metadata": {"ownerReferences": [owned_by_a_job(owner)]}})
     for kind in ("Deployment", "StatefulSet", "ReplicaSet"):
         assert OWNED in ada.makes(of_a_job(copies(kind), owner))
     assert ada.made(copies("Deployment"))["kind"] == "Deployment"
@@ -217,11 +216,11 @@ def test_a_job_of_a_cronjob_waits_as_any(ada: Person) -> None:
 
 def test_kueue_alone_starts_jobs(ada: Person, server: ApiServer) -> None:
     kueue = Person(server=server, team="visual", kubeconfig=server.user(KUEUE.user))
-    start = ("--type=merge", "--patch", '{"spec":{"suspend":false}}')
+    start = {"spec": {"suspend": False}}
     for kind, plural in ((JOB, "job/train"), (ROLES, "jobset/roles")):
         assert ada.made(kind, dry=False)["kind"] == kind["kind"]
-        assert STARTED in ada.kubectl("patch", "--namespace=visual", plural, *start)
-        assert "patched" in kueue.kubectl("patch", "--namespace=visual", plural, *start, "--dry-run=server")
+        assert STARTED in ada.changes(plural, start)
+        assert "patched" in kueue.changes(plural, start, dry=True)
         assert "deleted" in ada.kubectl("delete", "--namespace=visual", plural)
 
 
@@ -231,8 +230,7 @@ def test_what_a_job_made_ends_with_it(ada: Person) -> None:
     for kind, plural in ((JOB, "job/train"), (ROLES, "jobset/roles")):
         assert ada.made(kind, dry=False)["kind"] == kind["kind"]
         assert ORPHANED in ada.kubectl("delete", "--namespace=visual", plural, "--cascade=orphan")
-        patch = ("--type=merge", "--patch", '{"metadata":{"finalizers":["orphan"]}}')
-        assert PINNED in ada.kubectl("patch", "--namespace=visual", plural, *patch)
+        assert PINNED in ada.changes(plural, {"metadata": {"finalizers": ["orphan"]}})
         assert "deleted" in ada.kubectl("delete", "--namespace=visual", plural)
 
 
@@ -263,9 +261,8 @@ def test_pods_end_in_time(ada: Person, server: ApiServer) -> None:
     for refused in (nightly, of("DaemonSet", late), of("ReplicaSet", late)):
         assert LATE in ada.makes(refused), refused["kind"]
     assert ada.made(of("Deployment", most, replicas=0), dry=False)["kind"] == "Deployment"
-    change = ("patch", "--namespace=visual", "deployment/served", "--type=merge", "--patch")
     for seconds, said in ((late, LATE), ({"terminationGracePeriodSeconds": 5}, "patched")):
-        assert said in ada.kubectl(*change, json.dumps({"spec": {"template": {"spec": seconds}}}))
+        assert said in ada.changes("deployment/served", {"spec": {"template": {"spec": seconds}}})
     assert "deleted" in ada.kubectl("delete", "--namespace=visual", "deployment/served")
     for one in templates(most):
         assert ada.made(one)["kind"] == one["kind"]
@@ -308,19 +305,18 @@ def test_a_pod_that_kueue_holds_back_is_let_go_by_kueue_alone(ada: Person) -> No
     others, own = f"{KUEUES}elastic-job", "own.example/gate"
     held = pod("held", gpus=1, schedulingGates=[{"name": one} for one in (GATE, others, own)])
     gates = [one["name"] for one in ada.made(held, dry=False)["spec"]["schedulingGates"]]
-    patch = ("patch", "--namespace=visual", "pod/held", "--type=merge", "--patch")
     assert {GATE, others, own} <= {*gates}
 
     def lift(*names: str) -> str:
         left = [{"name": one} for one in gates if one not in names]
-        return ada.kubectl(*patch, json.dumps({"spec": {"schedulingGates": left}}))
+        return ada.changes("pod/held", {"spec": {"schedulingGates": left}})
 
     for lifted in ([GATE], [others], gates):
         assert LIFTED in lift(*lifted), lifted
     assert "patched" in lift(own)
     for key in ("role-hash", "pod-suspending-parent"):
         forged = {"metadata": {"annotations": {f"{KUEUES}{key}": "other"}}}
-        assert NAMED in ada.kubectl(*patch, json.dumps(forged)), key
+        assert NAMED in ada.changes("pod/held", forged), key
     assert NAMED in ada.kubectl("label", "--namespace=visual", "pod/held", f"{KUEUES}managed-")
     assert "labeled" in ada.kubectl("label", "--namespace=visual", "pod/held", "own=label")
     assert "deleted" in ada.kubectl("delete", "--namespace=visual", "pod/held", "--grace-period=0", "--force")
@@ -342,7 +338,10 @@ def test_people_see_the_capacity_of_all_and_the_jobs_of_their_own(
     ada: Person, person: Callable[[str], Person], server: ApiServer
 ) -> None:
     grace = person("speech")
-    for who, name, cores in ((ada, "gang", 11), (ada, "large", 10), (grace, "huge", 90)):
+    assert ada.made(job("gang", cores=11), dry=False)["kind"] == "Job"
+    # Kueue compares whole seconds.
+    eventually(lambda: reserved(server, "visual") == ["gang"], what="the first job has its quota")
+    for who, name, cores in ((ada, "large", 10), (grace, "huge", 90)):
         assert who.made(job(name, cores=cores), dry=False)["kind"] == "Job"
 
     def settled() -> dict[str, Any] | None:
