@@ -102,7 +102,7 @@ def pool_gone(raw: Raw) -> None:
 
 def pool_new(raw: Raw) -> None:
     reserved = {"reservation": {"id": "cr-0123456789abcdef0"}, "zones": ["a"]}
-    raw["pools"]["gpu"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 8, **reserved}
+    raw["pools"]["gpu"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 7, **reserved}
 
 
 def tags(raw: Raw) -> None:
