@@ -27,9 +27,11 @@ acts as the identity. Names: azure-docs ``role-based-access-control/permissions`
 ``disks/beginGetAccess/action`` on its disk)."""
 
 DESTROY_ROLE = Path(__file__).with_name("destroy-role.json")
-"""The role that sets and ends the retention of backups and deletes what cannot be made again, in the same format. A PUT
-of an unlocked retention may shorten it (learn.microsoft.com, "Container-level write once, read many (WORM) policies"),
-and the deletion of a resource group deletes accounts in it, so neither is in the operator's role."""
+"""The role that makes and changes the storage of backups and deletes what cannot be made again, in the same format. A
+PUT of an unlocked retention may shorten it (learn.microsoft.com, "Container-level write once, read many (WORM)
+policies"), and the deletion of a resource group deletes accounts in it. A PUT of an account may name a key in any vault
+to encrypt it, and without the key nobody reads the blobs ("Customer-managed keys for Azure Storage encryption",
+"Revoke access"); rules of expiry may move blobs to the archive. So none of these is in the operator's role."""
 
 PROVIDERS = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.KeyVault", "Microsoft.ManagedIdentity")
 """Resource providers that must be registered in a subscription."""
@@ -89,7 +91,7 @@ def _destroyer(granted: Sequence[dict[str, Any]], where: str, *sites: str) -> Fi
     if may:
         rights = ", ".join(may)
         return ok(f"Azure: of the role {DESTROYER}, needed rarely, these are granted in {where}: {rights}", *sites)
-    needs = "the first `up` with `backups`, the removal of a site and `destroy` need it"
+    needs = "the first `up` with `backups`, changes of their account, the removal of a site and `destroy` need it"
     return ok(f"Azure: the role {DESTROYER} is not granted in {where}: {needs} ({PAGE})", *sites)
 
 

@@ -16,7 +16,7 @@ from lab.cloud.azure.access import operator_condition
 from lab.cloud.azure.roles import CONTRIBUTOR, DESTROYER, OPERATOR, OWNER
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, NETWORK, Live, running
-from tests.lab.cloud.test_backup_storage import CONTAINER, POLICY, RETENTION
+from tests.lab.cloud.test_backup_storage import CONTAINER, EXPIRY, POLICY, RETENTION
 from tests.lab.cloud.test_blobs import ACCOUNT, account
 from tests.lab.cloud.test_commands import COMMAND
 from tests.lab.cloud.test_identity import body
@@ -29,6 +29,8 @@ MACHINE = f"{PROVIDERS}/Microsoft.Compute/virtualMachines/build"
 CREDENTIAL = {
     "properties": {"issuer": "https://evil.example", "subject": "me", "audiences": ["api://AzureADTokenExchange"]}
 }
+KEY_OF_ANOTHER_VAULT = {"encryption": {"keySource": "Microsoft.Keyvault", "keyvaultproperties": {"keyname": "k"}}}
+ARCHIVE = {"properties": {"policy": {"rules": [{"definition": {"actions": {"baseBlob": {"tierToArchive": {}}}}}]}}}
 DAY = {"properties": {"immutabilityPeriodSinceCreationInDays": 1}}
 OFFICER = "0b000000-0000-4000-8000-000000000001"
 
@@ -92,6 +94,8 @@ def _attacker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacker]:
         ("PUT", MACHINE, estate.machine()),
         ("DELETE", POLICY, None),
         ("PUT", POLICY, DAY),
+        ("PUT", ACCOUNT, {**account(), "properties": KEY_OF_ANOTHER_VAULT}),
+        ("PUT", EXPIRY, ARCHIVE),
         ("DELETE", CONTAINER, None),
         ("DELETE", ACCOUNT, None),
         ("DELETE", GROUP, None),
@@ -105,6 +109,8 @@ def _attacker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacker]:
         "a change of a foreign machine",
         "the retention ended",
         "the retention shortened",
+        "a key of another vault, to be deleted",
+        "the rules of expiry",
         "the container",
         "the account",
         "the group with all of it",
