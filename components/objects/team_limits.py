@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.core.v1 import LimitRangeItemArgsDict, ScopedResourceSelectorRequirementArgsDict
 
 COUNTS = {
-    "pods": "20000",
-    "count/jobs.batch": "5000",
-    "count/jobsets.jobset.x-k8s.io": "1000",
+    "pods": "20k",
+    "count/jobs.batch": "5k",
+    "count/jobsets.jobset.x-k8s.io": "1k",
     "count/secrets": "500",
     "count/configmaps": "500",
     # A JobSet has one, and cannot start without.
     "services": "1500",
     # All Services of the cluster share 2,768 (kube-apiserver's default range), and a Service may have many.
     "services.nodeports": "100",
-    "persistentvolumeclaims": "1000",
+    "persistentvolumeclaims": "1k",
     "count/deployments.apps": "500",
-    "count/replicasets.apps": "2000",
+    "count/replicasets.apps": "2k",
     "count/statefulsets.apps": "500",
     "count/daemonsets.apps": "100",
-    "count/controllerrevisions.apps": "5000",
+    "count/controllerrevisions.apps": "5k",
     "count/replicationcontrollers": "100",
     "count/cronjobs.batch": "500",
     "count/horizontalpodautoscalers.autoscaling": "500",
@@ -42,11 +42,11 @@ COUNTS = {
     "count/roles.rbac.authorization.k8s.io": "500",
     "count/rolebindings.rbac.authorization.k8s.io": "500",
     "count/leases.coordination.k8s.io": "500",
-    "count/resourceclaims.resource.k8s.io": "1000",
+    "count/resourceclaims.resource.k8s.io": "1k",
     "count/resourceclaimtemplates.resource.k8s.io": "500",
 }
 """Largest number of objects of each kind in a namespace, which bounds what a team stores. A Secret or a
-ConfigMap may have 1 MiB."""
+ConfigMap may have 1 MiB. Kubernetes stores 20,000 as `20k`, and another form would be a change in every plan."""
 NOT_A_TEAMS = tuple(class_.name for class_ in CLASSES if class_.preempts and class_.value > 0)
 """Priority classes that a team's pods may not have. The scheduler evicts other pods for pods of these classes,
 regardless of guarantees."""

@@ -68,7 +68,8 @@ NODES: Sequence[Symptom] = (
         shows="a host or a gateway is off, or does not answer over SSH",
         look=_PREFLIGHT,
         advice="switch it on, or look at its console",
-        lab="`python -m lab power {name} on --env {env}`",
+        lab="`python -m lab status --env {env}` names what is off or cut; `python -m lab power {name} on --env {env}` "
+        "and `python -m lab tunnel {name} restore --env {env}` end that",
         page="operations.md#something-is-gone",
         subject=SymptomSubject.HOST,
         reasons=(StatusReason.NO_ANSWER,),

@@ -193,6 +193,9 @@ def test_a_namespace_is_its_team_s_and_has_limits(program: Program) -> None:
     assert {*scope["values"]} == {one.name for one in CLASSES if one.preempts and one.value > 0}
     apart = objects(program, "ResourceQuota", namespace="visual")["longhaul-affinity"]["spec"]
     assert apart["hard"] == {"pods": "0"}
+    counts = objects(program, "ResourceQuota", namespace="visual")["longhaul"]["spec"]["hard"]
+    assert (counts["pods"], counts["services"]) == ("20k", "1500")
+    assert [amount for amount in counts.values() if amount.endswith("000")] == [], "Kubernetes stores them as k"
     assert apart["scopeSelector"]["matchExpressions"] == [
         {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
     ]

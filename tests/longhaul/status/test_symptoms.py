@@ -213,4 +213,7 @@ def test_the_alarm_corrupt_names_the_machine_to_replace_alone(environment: Envir
 def test_in_a_lab_the_command_of_its_power_switch_is_named_too(environment: Environment) -> None:
     silent = {"lab-gw-0": SshProbe(reached=False, reason="no answer")}
     gateway = judged(environment, ssh_probes=silent).gateways[0].message
-    assert "in a lab also: `python -m lab power lab-gw-0 on --env lab`" in gateway
+    assert (
+        "in a lab also: `python -m lab status --env lab` names what is off or cut; `python -m lab power lab-gw-0 on"
+        in gateway
+    )
