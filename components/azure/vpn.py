@@ -83,7 +83,8 @@ class AzureVpnGateway(ComponentResource):
                 )
             ],
             tags=args.tags,
-            opts=self._child,
+            # Azure upgrades gateways of generation 1 by itself (learn.microsoft.com, "Upgrade gateway SKUs").
+            opts=ResourceOptions.merge(self._child, ResourceOptions(ignore_changes=["vpnGatewayGeneration"])),
         )
         self.gateway_id = gateway.id
         self.address = _known(address)

@@ -84,7 +84,7 @@ def _of_servers(zone: str, upstream: str) -> str:
         force_tcp
         policy sequential
         health_check 1s domain kubernetes.default.svc.{CLUSTER_DOMAIN}
-        max_concurrent 1000
+        max_concurrent {PLACES}
     }}
     prometheus 127.0.0.1:{METRICS_PORT}
 }}

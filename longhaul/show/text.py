@@ -162,7 +162,7 @@ def _range(first: str, last: str) -> str:
 
 
 def _survives(role: ControlRole) -> str:
-    return f"the loss of {role.survives}" if role.survives else "no loss"
+    return f"the loss of {role.survives}" if role.survives else "not the loss of one"
 
 
 def _pools(overview: Overview, *, everything: bool) -> Iterator[str]:
