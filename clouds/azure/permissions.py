@@ -14,9 +14,16 @@ from clouds.azure.reader import AzureReader
 from clouds.azure.roles import AUTOSCALER, DESTROYER
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_subscription
-from clouds.azure.versions import FEATURES_VERSION, PERMISSIONS_VERSION, RESOURCES_VERSION, ROLES_VERSION
+from clouds.azure.versions import (
+    FEATURES_VERSION,
+    PERMISSIONS_VERSION,
+    RESOURCES_VERSION,
+    ROLES_VERSION,
+    STORAGE_VERSION,
+)
 from clouds.base.doctor import PAGE, CloudShare
-from clouds.base.findings import Finding, ok, problem
+from clouds.base.findings import Finding, NotAllowedError, ok, problem, warning
+from contract.documents.backups import BackupClass
 
 ROLE = Path(__file__).with_name("operator-role.json")
 """The role for the person who runs `longhaul up`, in the Azure CLI's format. It lists single operations, because a
@@ -39,6 +46,10 @@ PROVIDERS = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.KeyVault", "Mi
 
 AUTOSCALER_ROLE = Path(__file__).with_name("autoscaler-role.json")
 """The role of an autoscaler, in the resource manager's format."""
+
+CONTAINERS = "blobServices/default/containers"
+RETENTION = f"{STORAGE}/storageAccounts/blobServices/containers/immutabilityPolicies/write"
+"""The right to set the retention of a container."""
 
 
 FEATURES = (("Microsoft.Compute", "EncryptionAtHost"), ("Microsoft.Compute", "UseStandardSecurityType"))
@@ -71,6 +82,8 @@ def permissions(share: CloudShare[AzureSite], reader: AzureReader, subscription:
         else:
             yield ok(f"Azure: everything that {PAGE} lists is granted in {where}", *sites)
         yield _destroyer(granted, where, *sites)
+        for name in names:
+            yield from _retention(share, reader, name, granted)
     if root not in scopes and (missing := _missing(share, subscription, polling_rights(), at_root)):
         what = f"Azure, in {_scope_name(root)}: operations cannot be read: {missing}"
         yield problem(what, *share.sites(*by_subscription(share)[subscription]), do="the role Reader, assigned there")
@@ -93,6 +106,32 @@ def _destroyer(granted: Sequence[dict[str, Any]], where: str, *sites: str) -> Fi
         return ok(f"Azure: of the role {DESTROYER}, needed rarely, these are granted in {where}: {rights}", *sites)
     needs = "the first `up` with `backups`, changes of their account, the removal of a site and `destroy` need it"
     return ok(f"Azure: the role {DESTROYER} is not granted in {where}: {needs} ({PAGE})", *sites)
+
+
+def _retention(
+    share: CloudShare[AzureSite], reader: AzureReader, name: str, granted: Sequence[dict[str, Any]]
+) -> Iterator[Finding]:
+    """Warn if a site's backups have no retention yet, and the right to set it is not granted: `up` would end half way.
+    A container's ``hasImmutabilityPolicy``: learn.microsoft.com, "Blob Containers - Get"."""
+    place = share.places[name]
+    if not (place.is_control and place.has_backups) or _granted(RETENTION, granted):
+        return
+    account = f"{resource_group_path(place)}/providers/{STORAGE}/storageAccounts/{place.backup_account}"
+    bare = [kept for kept in BackupClass if not _is_retained(reader, f"{account}/{CONTAINERS}/{kept}")]
+    if bare:
+        what = f"Azure: nothing protects backups in {', '.join(bare)} yet, and {RETENTION} is not granted"
+        yield warning(
+            what, *share.sites(name), do=f"the role {DESTROYER} of {PAGE}: `up` would end half way without it"
+        )
+
+
+def _is_retained(reader: AzureReader, container: str) -> bool:
+    """Return whether a container is known to have a retention."""
+    try:
+        document = reader.find(container, version=STORAGE_VERSION)
+    except NotAllowedError:
+        return False
+    return document is not None and bool(document["properties"].get("hasImmutabilityPolicy"))
 
 
 def _permissions(reader: AzureReader, scope: str) -> list[dict[str, Any]]:

@@ -37,6 +37,8 @@ class Place(Generic[SiteT_co]):
     """Pools of the site, by name."""
     has_backups: bool = False
     """True when the environment has backups: the control plane's machines then reach object storage."""
+    backup_account: str = ""
+    """Name of the storage account for backups; empty when the environment has none."""
     scales: bool = False
     """True when the environment has an autoscaler that acts."""
     vpn_machines: int = 0

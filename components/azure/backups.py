@@ -53,8 +53,7 @@ class BackupStorage(ControlPlaneBackups):
         self._child = ResourceOptions(parent=self)
         account = self._account()
         self._account_name, self.account_id = account.name, account.id
-        for kept in BackupClass:
-            self._container(kept)
+        self._retentions = [self._container(kept) for kept in BackupClass]
         self._expiry()
         for principal, kind in args.environment.access.vault_officers.items():
             self._grant(f"officer-{principal}", principal, type=PRINCIPAL_TYPES[kind], role=BLOB_READER)
@@ -103,7 +102,8 @@ class BackupStorage(ControlPlaneBackups):
             opts=ResourceOptions(parent=self, depends_on=list(args.after)),
         )
 
-    def _container(self, kept: BackupClass) -> None:
+    def _container(self, kept: BackupClass) -> Retention:
+        """Make the container of a class; return its retention."""
         container = storage.BlobContainer(
             f"{self._name}-{kept}",
             container_name=str(kept),
@@ -111,7 +111,7 @@ class BackupStorage(ControlPlaneBackups):
             resource_group_name=self._args.resource_group,
             opts=self._child,
         )
-        Retention(
+        return Retention(
             f"{self._name}-{kept}-retention",
             RetentionArgs(
                 container=container.id, days=self._args.backups.days(kept), environment=self._args.environment.name
@@ -155,7 +155,8 @@ class BackupStorage(ControlPlaneBackups):
             role_definition_id=role_definition_id(self._site.subscription, role),
             condition=condition,
             condition_version=conditions.VERSION if condition else None,
-            opts=self._child,
+            # Nobody stores a backup that nothing protects.
+            opts=ResourceOptions(parent=self, depends_on=self._retentions),
         )
 
 

@@ -64,6 +64,17 @@ def test_nothing_of_it_goes_before_the_environment_may(program: Program) -> None
     assert kept <= set(guard.after)
 
 
+def test_nobody_stores_a_backup_before_the_retention_is_set(program: Program) -> None:
+    retentions = {one.name for one in program.of("pulumi-python:dynamic/longhaul:Retention")}
+    grants = [
+        grant
+        for grant in program.of("azure-native:authorization:RoleAssignment")
+        if BLOB_CONTRIBUTOR in grant.inputs["roleDefinitionId"]
+    ]
+    assert len(grants) == 6
+    assert all(retentions <= set(grant.after) for grant in grants)
+
+
 def test_backups_break_no_policy(lab: Environment, program: Program) -> None:
     declared = lab.model_copy(update={"backups": Backups(recipients=(KEY,))})
     findings = policies(declared).judge(resources(program, stack="lab")).findings

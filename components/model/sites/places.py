@@ -9,6 +9,7 @@ from clouds.base.place import Place
 from clouds.base.ranges import SiteRanges
 from clouds.base.site import ZONES
 from clouds.registry import cloud_of
+from components.model.backups.storage import account_name
 from components.model.environment import Environment
 from components.model.network.address_plan import AddressPlan, SitePlan
 from components.model.network.links import has_tunnels
@@ -35,6 +36,7 @@ def place_of(environment: Environment, site: str) -> Place[Any]:
         is_control=site == control,
         has_tunnels=has_tunnels(environment, site),
         has_backups=environment.backups is not None,
+        backup_account=account_name(environment) if environment.backups is not None else "",
         scales=environment.scales,
         vpn_machines=MACHINES if environment.vpn and site == control else 0,
         pools={name: pool for name, pool in environment.pools.items() if pool.site == site},

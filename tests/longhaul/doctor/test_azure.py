@@ -26,6 +26,7 @@ from tests.longhaul.doctor.world import (
     share,
 )
 
+KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 PERMISSIONS = f"{ROOT}/providers/Microsoft.Authorization/permissions"
 NETWORKS = f"{ROOT}/providers/Microsoft.Network/virtualNetworks"
 
@@ -118,6 +119,23 @@ def test_rights_are_looked_for_on_the_group_that_the_file_names(manager: Manager
     assert unread.severity is Severity.PROBLEM
     assert "operations cannot be read: " in unread.what
     assert "Microsoft.Network/locations/operations/read" in unread.what
+
+
+def test_the_first_up_with_backups_needs_the_second_role(manager: Manager) -> None:
+    """Without it ``up`` ended half way, with backups that nothing protected."""
+    raw = named_environment() | {"backups": {"recipients": [KEY]}}
+    site = share("azure", raw).places["weu"]
+    group = f"{ROOT}/resourceGroups/rg/providers"
+    account = f"{group}/Microsoft.Storage/storageAccounts/{site.backup_account}/blobServices/default/containers"
+    manager.lists(f"{group}/Microsoft.Authorization/permissions", {"actions": list(actions())})
+    manager.lists(PERMISSIONS, {"actions": ["*/read"]})
+    manager.has(f"{account}/daily", {"properties": {"hasImmutabilityPolicy": True}})
+    *_, finding = permissions(share("azure", raw), manager.reader(), SUBSCRIPTION)
+    assert finding.severity is Severity.WARNING
+    assert finding.what.startswith("Azure: nothing protects backups in frequent, hourly yet, and ")
+    for kept in ("frequent", "hourly"):
+        manager.has(f"{account}/{kept}", {"properties": {"hasImmutabilityPolicy": True}})
+    assert {one.severity for one in permissions(share("azure", raw), manager.reader(), SUBSCRIPTION)} == {Severity.OK}
 
 
 def test_what_is_not_registered_is_told_with_the_command(manager: Manager) -> None:
