@@ -75,6 +75,8 @@ class _Who:
     caller: Caller
     names: str
     """First part of the environment's names in the cloud."""
+    boundary: str
+    """Permissions boundary that the file names; may be empty."""
 
 
 def permissions(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Finding]:
@@ -89,14 +91,33 @@ def permissions(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Findi
     try:
         iam = reader.client("iam", regions[0])
         begin = next(iter(share.places.values())).cloud_name(share.environment)
-        who = _Who(client=iam, principal=_principal(iam, caller), caller=caller, names=begin)
+        who = _Who(
+            client=iam,
+            principal=_principal(iam, caller),
+            caller=caller,
+            names=begin,
+            boundary=share.permissions_boundary,
+        )
         missing = _missing(who, regions)
     except NotAllowedError as error:
         yield unknown(f"most permissions on AWS: {error}", *sites, do=error.do)
         for region, names in share.regions().items():
             yield _dry_run(reader, region, share.sites(*names))
         return
-    yield from _findings(missing, sites)
+    if who.boundary or _bounded().isdisjoint(missing):
+        yield from _findings(missing, sites)
+        return
+    what = "the file names no access.aws_permissions_boundary, and the operator's policy makes no role without it"
+    yield problem(f"AWS: {what}", share.at("access", "aws_permissions_boundary"), do=f"make it, and name it ({PAGE})")
+    others = {action: where for action, where in missing.items() if action not in _bounded()}
+    yield from _findings(others, sites) if others else ()
+
+
+def _bounded() -> set[str]:
+    """Return the actions that the policy allows only on roles with a permissions boundary."""
+    return {
+        action for statement in statements() if BOUNDARY_KEY in statement.conditions for action in statement.actions
+    }
 
 
 def _findings(missing: dict[str, list[str]], sites: tuple[str, ...]) -> Iterator[Finding]:
@@ -143,7 +164,9 @@ def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
     """Yield the actions of a statement that are not allowed. An action counts as allowed when it is allowed on one of
     the statement's resources, because each action applies to another kind of resource."""
     actions = [single for action in statement.actions for single in EXAMPLES.get(action, (action,))]
-    values = {key: [_value(key, given[0], who, region)] for key, given in statement.conditions.items()}
+    values = {
+        key: [value] for key, given in statement.conditions.items() if (value := _value(key, given[0], who, region))
+    }
     request: dict[str, Any] = {"PolicySourceArn": who.principal, "ActionNames": actions}
     if values:
         request["ContextEntries"] = [
@@ -167,24 +190,21 @@ def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
 
 
 def _value(key: str, example: str, who: _Who, region: str) -> str:
-    """Return the value of a context key in the simulated request."""
-    if key == REGION_KEY:
-        return region
-    return _arn(example, who, region) if key == BOUNDARY_KEY else example
+    """Return the value of a context key in the simulated request; empty when the request would not have the key."""
+    return {REGION_KEY: region, BOUNDARY_KEY: who.boundary}.get(key, example)
 
 
 def _arn(pattern: str, who: _Who, region: str) -> str:
     """Return the ARN of a resource that fits the pattern. `E` in the pattern stands for the environment's name with its
-    prefix, and `ACCOUNT` for the account."""
+    prefix."""
     _, _, service, in_region, account, resource = pattern.split(":", 5)
     resource = resource.replace("aws-service-role/*", SERVICE_ROLE).replace("E-*", f"{who.names}-node")
-    resource = resource.replace("E-boundary", f"{who.names}-boundary")
     parts = (
         "arn",
         who.caller.arn.split(":")[1],
         service,
         in_region.replace("*", region),
-        account.replace("*", who.caller.account).replace("ACCOUNT", who.caller.account),
+        account.replace("*", who.caller.account),
         resource.replace("*", "longhaul"),
     )
     return ":".join(parts)

@@ -10,10 +10,8 @@ from clouds.azure.errors import AzureError
 from clouds.azure.resource_manager import ResourceManager
 from clouds.azure.roles import DESTROYER
 from clouds.azure.session import AzureSession
+from clouds.azure.versions import STORAGE_VERSION
 from contract.azure import MANAGEMENT
-
-VERSION = "2024-01-01"
-"""API version of Azure Storage's resource provider (learn.microsoft.com, "Blob Containers")."""
 
 
 def retain(container: str, *, days: int) -> None:
@@ -21,7 +19,7 @@ def retain(container: str, *, days: int) -> None:
     Raise ``AzureError`` when Azure refuses."""
     body = {"properties": {"immutabilityPeriodSinceCreationInDays": days, "allowProtectedAppendWrites": False}}
     with _needs_destroyer():
-        ResourceManager().ask("PUT", _policy(container), version=VERSION, body=body)
+        ResourceManager().ask("PUT", _policy(container), version=STORAGE_VERSION, body=body)
 
 
 def retained(container: str) -> bool:
@@ -37,7 +35,7 @@ def end_retention(container: str) -> None:
     exactly = ResourceManager(AzureSession(MANAGEMENT, headers={"If-Match": str(policy.get("etag", ""))}))
     try:
         with _needs_destroyer():
-            exactly.ask("DELETE", _policy(container), version=VERSION)
+            exactly.ask("DELETE", _policy(container), version=STORAGE_VERSION)
     except AzureError as error:
         if error.status != 404:
             raise
@@ -56,7 +54,7 @@ def _needs_destroyer() -> Iterator[None]:
 
 
 def _find_policy(container: str) -> dict[str, Any] | None:
-    policy = ResourceManager().find(_policy(container), version=VERSION)
+    policy = ResourceManager().find(_policy(container), version=STORAGE_VERSION)
     # For a container without a retention, Azure returns a policy of 0 days.
     if policy is None or not policy.get("properties", {}).get("immutabilityPeriodSinceCreationInDays"):
         return None

@@ -73,6 +73,8 @@ class CloudShare(Generic[SiteT_co]):
     """Number of public addresses of other sites to which each site has tunnels."""
     machines: tuple[MachineDemand, ...]
     """Machines that the environment needs in these sites."""
+    permissions_boundary: str = ""
+    """Policy of AWS that bounds the roles of the environment; empty when the file names none."""
 
     def at(self, *key: object) -> str:
         """Return a key of the environment together with its file, as text."""

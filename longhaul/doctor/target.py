@@ -56,4 +56,5 @@ class DoctorTarget:
             ranges={name: site_ranges(addresses, name) for name in names},
             remote_addresses={name: remote_addresses(environment, name) for name in names},
             machines=tuple(machine for machine in machines(environment) if machine.site in names),
+            permissions_boundary=environment.access.aws_permissions_boundary or "",
         )

@@ -124,6 +124,25 @@ def test_what_is_denied_is_named(sdk: Sdk) -> None:
     ]
 
 
+@pytest.mark.parametrize("boundary", ["arn:aws:iam::123456789012:policy/others-boundary", ""])
+def test_roles_are_simulated_with_the_boundary_that_the_file_names(sdk: Sdk, boundary: str) -> None:
+    """The doctor simulated a boundary of its own, and ``up`` made roles with the file's or with none."""
+    simulated: list[dict[str, Any]] = []
+    sdk("iam", "us-east-1").meta.events.register(
+        "provide-client-params.iam.SimulatePrincipalPolicy", lambda params, **_: simulated.append(params)
+    )
+    simulates(sdk, denied=("iam:CreateRole", "iam:PutRolePermissionsBoundary"))
+    raw = raw_environment()
+    raw["access"] = raw["access"] | ({"aws_permissions_boundary": boundary} if boundary else {})
+    (finding,) = permissions(sdk, raw)
+    (request,) = (params for params in simulated if "iam:CreateRole" in params["ActionNames"])
+    values = [entry["ContextKeyValues"] for entry in request.get("ContextEntries", [])]
+    assert values == ([[boundary]] if boundary else [])
+    assert finding.severity is Severity.PROBLEM
+    missing = "every region: not allowed: iam:CreateRole, iam:PutRolePermissionsBoundary"
+    assert (missing if boundary else "the file names no access.aws_permissions_boundary, and the") in finding.what
+
+
 @pytest.mark.parametrize(
     ("code", "severity"), [("DryRunOperation", Severity.OK), ("UnauthorizedOperation", Severity.PROBLEM)]
 )
