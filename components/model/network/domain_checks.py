@@ -25,9 +25,9 @@ SECOND_LEVEL = ("ac", "co", "com", "edu", "gov", "net", "org")
 
 
 def check_domain(environment: Environment) -> Iterator[Fault]:
-    """Yield a fault for each name that the control plane's machines, or laptops in the VPN, would no longer find,
-    because the domain's zone answers for it (learn.microsoft.com, "What is a private Azure DNS zone?"). A zone that
-    exists already may have the names of issuers and depots."""
+    """Yield a fault for each name that machines, or laptops in the VPN, would no longer find, because the domain's zone
+    answers for it (learn.microsoft.com, "What is a private Azure DNS zone?"). A zone that exists already may have the
+    names of issuers and depots."""
     domain = environment.domain
     write = f"a domain that only this environment uses, such as {environment.name}.longhaul.internal"
     if _is_below(domain, CLUSTER_DOMAIN) or _is_below(CLUSTER_DOMAIN, domain):
@@ -78,12 +78,12 @@ def domain_cautions(environment: Environment) -> Iterator[Caution]:
 
 
 def named_hosts(environment: Environment) -> Iterator[tuple[Location, str]]:
-    """Yield the names of servers that the control plane's machines or laptops need, with their places in the file."""
+    """Yield the names of servers that machines or laptops need, with their places in the file."""
     for name, issuer in environment.identity.issuers.items():
         yield ("identity", "issuers", name, "url"), urlsplit(issuer.url).hostname or ""
-    control = environment.sites.get(environment.control_plane.site)
-    if control is not None and control.depot is not None:
-        yield ("sites", environment.control_plane.site, "depot"), urlsplit(control.depot).hostname or ""
+    for name, site in environment.sites.items():
+        if site.depot is not None:
+            yield ("sites", name, "depot"), urlsplit(site.depot).hostname or ""
     if environment.vpn is not None and environment.vpn.name is not None:
         yield ("vpn", "name"), environment.vpn.name
 

@@ -43,6 +43,7 @@ def test_every_port_of_units_on_api_servers_is_known(root: Path) -> None:
 
 PINS = f'"{offered_versions("kubernetes")[1]}"; this release pins {" and ".join(offered_versions("kubernetes"))}'
 SHADOW = "machines would no longer find"
+DEPOT = "depot.test.longhaul.internal"
 CUT_KEY = make.KEY[:-12]
 OWN = make.AZURE | dict.fromkeys(("subscription", "tenant"), f"2{make.UUID[1:]}")
 OTHER_TYPE = "ssh-ed25519 AAAAB3NzaC1yc2E="
@@ -76,6 +77,7 @@ def changed(at: str, to: object) -> dict[str, Any]:
     [
         ("domain", "example.com", "domain", f"{SHADOW} corp.example.com", "test.longhaul.internal"),
         ("domain", "corp.example.com", "domain", f"{SHADOW} corp.example.com", "test.longhaul.internal"),
+        ("sites.use1.depot", f"https://{DEPOT}", "domain", f"{SHADOW} {DEPOT}", "test.longhaul.internal"),
         ("domain", "vault.azure.net", "domain", f"{SHADOW} Azure's services below azure.net", "longhaul.internal"),
         ("domain", "amazonaws.com", "domain", f"{SHADOW} AWS's services below amazonaws.com", "longhaul.internal"),
         ("domain", "prod.cluster.local", "domain", "cluster.local is the cluster's own zone", "longhaul.internal"),
