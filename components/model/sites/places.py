@@ -36,7 +36,7 @@ def place_of(environment: Environment, site: str) -> Place[Any]:
         is_control=site == control,
         has_tunnels=has_tunnels(environment, site),
         has_backups=environment.backups is not None,
-        backup_account=account_name(environment) if environment.backups is not None else "",
+        backup_account=account_name(environment) if possible and environment.backups is not None else "",
         scales=environment.scales,
         vpn_machines=MACHINES if environment.vpn and site == control else 0,
         pools={name: pool for name, pool in environment.pools.items() if pool.site == site},

@@ -28,7 +28,7 @@ from contract.documents.node import NodeConfig
 from contract.documents.node_answers import BackupState, BackupStorageState, NewestBackup
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import Live, running
-from tests.lab.cloud.test_backup_storage import GRANT, RETENTION, grant, member
+from tests.lab.cloud.test_backup_storage import RETENTION, give, member
 from tests.lab.cloud.test_blobs import ACCOUNT, URL, account
 
 NOW = datetime(2030, 5, 4, 10, 30, tzinfo=UTC)
@@ -154,9 +154,7 @@ def storage_as_declared(folder: Path, *, name: str | None) -> Iterator[Live]:
             container = f"{ACCOUNT}/blobServices/default/containers/{kept}"
             live.make(container, {})
             live.make(f"{container}/immutabilityPolicies/default", RETENTION)
-        live.make(
-            GRANT, grant(live, condition=own_backups(member(name)) if name else NO_DELETION, conditionVersion="2.0")
-        )
+        give(live, condition=own_backups(member(name)) if name else NO_DELETION, conditionVersion="2.0")
         yield live
 
 
