@@ -294,9 +294,16 @@ def test_a_file_that_is_no_list_of_checksums_is_refused(
     assert bench.checksums.path.read_text(encoding="utf-8") == text
 
 
+@pytest.fixture(name="engine", scope="module")
+def _engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the engine of the user's cache: in a bench's own, it would be compiled anew."""
+    return tools.ensure(["pulumi"], log_dir=tmp_path_factory.mktemp("log"), progress=print)["pulumi"]
+
+
 @pytest.mark.engine
-def test_the_real_engine_takes_it_and_keeps_nothing_that_was_refused(bench: Bench, servers: PluginServers) -> None:
-    engine = tools.ensure(["pulumi"], log_dir=bench.root / "log", progress=print)["pulumi"]
+def test_the_real_engine_takes_it_and_keeps_nothing_that_was_refused(
+    bench: Bench, servers: PluginServers, engine: Path
+) -> None:
     home = bench.root / "home"
     environ = {"PULUMI_HOME": str(home)}
     place = home / "plugins" / f"resource-aws-v{VERSION}" / "pulumi-resource-aws"
