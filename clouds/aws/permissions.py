@@ -104,12 +104,13 @@ def permissions(share: CloudShare[AwsSite], reader: AwsReader) -> Iterator[Findi
         for region, names in share.regions().items():
             yield _dry_run(reader, region, share.sites(*names))
         return
-    if who.boundary or _bounded().isdisjoint(missing):
+    bounded = _bounded()
+    if who.boundary or bounded.isdisjoint(missing):
         yield from _findings(missing, sites)
         return
     what = "the file names no access.aws_permissions_boundary, and the operator's policy makes no role without it"
     yield problem(f"AWS: {what}", share.at("access", "aws_permissions_boundary"), do=f"make it, and name it ({PAGE})")
-    others = {action: where for action, where in missing.items() if action not in _bounded()}
+    others = {action: where for action, where in missing.items() if action not in bounded}
     yield from _findings(others, sites) if others else ()
 
 

@@ -16,7 +16,6 @@ from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
 
 from components.model import AddressPlan, Environment
-from components.model.network.api_address import api_address
 from components.model.network.cluster_dns import (
     ANYWHERE,
     node_sites,
@@ -27,8 +26,8 @@ from components.model.network.cluster_dns import (
 from components.objects.dns_servers import PART, SELECTOR, DnsServers, deployment_spec
 from components.objects.object_metadata import meta
 from components.objects.private_zones import private_zones
+from components.render.coredns import api_directive, forward_directive
 from contract.annotations import SKIP_AWAIT
-from contract.node_dns import ATTEMPTS, PLACES
 from contract.object_names import CLUSTER_DOMAIN, COREDNS, SYSTEM_NAMESPACE
 
 if TYPE_CHECKING:
@@ -170,14 +169,7 @@ def corefile(environment: Environment, addresses: AddressPlan) -> str:
 
     The cluster's own names are in CoreDNS's memory anyway, so its cache does not keep answers about them, which would
     be older by that (as in kubernetes, ``cmd/kubeadm/app/phases/addons/dns/manifests.go``)."""
-    api = f"""\
-    hosts /dev/null {environment.api_name} {{
-        {api_address(environment, addresses)} {environment.api_name}
-        ttl 30
-        no_reverse
-        reload 0s
-    }}
-"""
+    api = api_directive(environment, addresses)
     return f"""\
 {private_zones(environment, addresses, api=api)}\
 .:53 {{
@@ -191,11 +183,7 @@ def corefile(environment: Environment, addresses: AddressPlan) -> str:
         ttl 30
     }}
 {api}    prometheus :9153
-    forward . /etc/resolv.conf {{
-        max_concurrent {PLACES}
-        max_connect_attempts {ATTEMPTS}
-    }}
-    cache 30 {{
+{forward_directive("/etc/resolv.conf")}    cache 30 {{
         disable success {CLUSTER_DOMAIN}
         disable denial {CLUSTER_DOMAIN}
     }}

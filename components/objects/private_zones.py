@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment
-from contract.node_dns import ATTEMPTS, PLACES
+from components.render.coredns import forward_directive
 
 POD_ADDRESS = "POD_ADDRESS"
 """Variable of a server's environment with its own address, by which it knows at which site it is. All servers have one
@@ -46,11 +46,7 @@ def _blocks(zone: str, expression: str) -> str:
     }}
     errors
     prometheus :9153
-    forward . /etc/resolv.conf {{
-        max_concurrent {PLACES}
-        max_connect_attempts {ATTEMPTS}
-    }}
-    cache 30
+{forward_directive("/etc/resolv.conf")}    cache 30
 }}
 {zone}:53 {{
     errors

@@ -8,11 +8,11 @@ first.
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment
-from components.model.network.api_address import api_address
 from components.model.network.cluster_dns import pod_name_servers
+from components.render.coredns import api_directive, forward_directive
 from components.render.documents import HEADER, yaml_document
 from components.render.file import File
-from contract.node_dns import ADDRESS, ATTEMPTS, COREFILE, KUBELET_SETTING, METRICS_PORT, PLACES, RESOLVER
+from contract.node_dns import ADDRESS, COREFILE, KUBELET_SETTING, METRICS_PORT, PLACES, RESOLVER
 from contract.object_names import CLUSTER_DOMAIN
 
 
@@ -44,7 +44,6 @@ def corefile(environment: Environment, addresses: AddressPlan, site: str) -> str
     given for an hour more; one that can be renewed is always the new one (CoreDNS 1.14, plugin/cache).
     """
     upstream = " ".join(map(str, pod_name_servers(addresses, site)))
-    api = environment.api_name
     of_servers = "".join(_of_servers(str(zone), upstream) for zone in (CLUSTER_DOMAIN, addresses.supernet))
     return f"""\
 {of_servers}\
@@ -54,17 +53,7 @@ def corefile(environment: Environment, addresses: AddressPlan, site: str) -> str
     cache 30 {{
         serve_stale 1h verify 1s
     }}
-    hosts /dev/null {api} {{
-        {api_address(environment, addresses)} {api}
-        ttl 30
-        no_reverse
-        reload 0s
-    }}
-    forward . {RESOLVER} {{
-        max_concurrent {PLACES}
-        max_connect_attempts {ATTEMPTS}
-    }}
-    loop
+{api_directive(environment, addresses)}{forward_directive(RESOLVER)}    loop
     prometheus 127.0.0.1:{METRICS_PORT}
 }}
 """
